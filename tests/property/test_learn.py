@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from covote import Panel
 from covote.learn import PanelClassifier
-from covote.learn.deciding import coupled
 
 
 class Table:
@@ -134,14 +133,3 @@ def test_the_order_of_the_experts_does_not_matter(case, random):
     )
     if len(panel.classes) > 2:
         assert np.allclose(here.decision_function(X), there.decision_function(X))
-
-
-@given(panels_with_models(), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
-def test_experts_that_agree_are_believed(case, seed):
-    """Where p_i(k) = q_k / q(Y_i) for all experts of a cover, coupling gives back q."""
-    panel, _, _ = case
-    panel = panel if panel.covers() else Panel(panel.classes, np.ones((2, len(panel.classes))))
-    q = np.random.default_rng(seed).dirichlet(np.full(len(panel.classes), 5.0), size=5)
-    given = [q[:, known] / q[:, known].sum(axis=1, keepdims=True) for known in panel.knows]
-    assert np.allclose(coupled(given, panel), q, atol=5e-3)

@@ -85,10 +85,11 @@ def given(votes: Votes) -> Given:
     return Given(start, row, expert, label, answer, member, chance)
 
 
-def coupled(votes: Votes, power: float = POWER) -> NDArray[np.float64]:
+def coupled(votes: Votes, power: float = POWER, rounds: int = ROUNDS) -> NDArray[np.float64]:
     """Return the q that fit the experts' probabilities best (items x classes), in whole units of 1 / ONE.
 
-    Probabilities are raised to `power` first. A class that no one who knows it was asked about has 0.
+    Probabilities are raised to `power` first; there are at most `rounds` rounds. A class that no one
+    who knows it was asked about has 0.
 
     >>> from covote import Panel
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
@@ -104,16 +105,16 @@ def coupled(votes: Votes, power: float = POWER) -> NDArray[np.float64]:
     before, after = (np.add.reduceat(values, gave.start) for values in (gave.chance, raised))
     raised *= np.divide(before, after, out=np.zeros_like(after), where=after > 0)[gave.answer]
     answers = np.searchsorted(gave.row, np.arange(len(votes) + 1))
-    _couple(answers, np.append(gave.start, len(gave.chance)), gave.member, raised, table)
+    _couple(answers, np.append(gave.start, len(gave.chance)), gave.member, raised, table, rounds)
     return np.rint(table * ONE) / ONE
 
 
-def _steps(answers: Array, start: Array, member: Array, *_: Any) -> int:
-    return ROUNDS * len(member)
+def _steps(answers: Array, start: Array, member: Array, given: Array, table: Array, rounds: int) -> int:
+    return rounds * len(member)
 
 
 @kernel(steps=_steps)
-def _couple(answers: Array, start: Array, member: Array, given: Array, table: Array) -> None:
+def _couple(answers: Array, start: Array, member: Array, given: Array, table: Array, rounds: int) -> None:
     """Solve q_k <- sum_i p_i(k) / sum_i 1 / q(Y_i) over the experts i that know k, for every item.
 
     The answers to item n are ``answers[n]:answers[n + 1]``; answer p gave ``given[start[p]:start[p + 1]]`` to
@@ -132,7 +133,7 @@ def _couple(answers: Array, start: Array, member: Array, given: Array, table: Ar
             total[place[k]] += given[x]
         for c in range(count):
             q[c] = before[c] = 1.0 / count
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for c in range(count):
                 need[c] = 0.0
             for p in range(first, last):

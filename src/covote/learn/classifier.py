@@ -37,15 +37,6 @@ def _gives_probabilities(classifier: PanelClassifier) -> bool:
     raise AttributeError(f"no expert of this {type(classifier).__name__} has predict_proba")
 
 
-def _check_ask(ask: str, decoder: str) -> None:
-    if ask not in ("everyone", "adaptive"):
-        raise InputError(f"unknown ask={ask!r}; choose 'everyone' or 'adaptive'")
-    if ask == "adaptive" and decoder != "authority":
-        raise InputError(
-            f"decoder {decoder!r} needs the votes of every expert; use ask='everyone', or decoder='authority'"
-        )
-
-
 def _is_size(size: Any) -> bool:
     """Whether something is a size, a list of sizes, 'auto' or nothing."""
     if size is None or isinstance(size, str):
@@ -58,7 +49,9 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     """Train one clone of an estimator per expert of a panel, and classify by their votes.
 
     Each expert is trained on only the rows of the classes it knows. With experts of two classes this is
-    one-versus-one classification; with experts that know everything, the estimator itself.
+    one-versus-one classification; with experts that know everything, the estimator itself. A panel is worth
+    it where no one may see the data of all classes, where an expert may be lost, or where the estimator is
+    weak on many classes (benchmarks/results/learning.md); otherwise train the estimator alone.
 
     Parameters
     ----------
@@ -78,10 +71,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         ``"fused"``: votes and probabilities together; ``"authority"``: the paper's vote, with the experts'
         confidence where it ties, which for pairs of classes is scikit-learn's OneVsOneClassifier; or any
         other method of :func:`covote.decode`.
-    ask
-        ``"everyone"``, or ``"adaptive"``: :meth:`predict` asks the experts about an item one after another,
-        until no answer still to come can change the vote. The labels are the same, for fewer predictions;
-        only the decoder ``"authority"`` can do it.
     n_jobs
         How many experts to train at once, with joblib: in processes, or on the Dask cluster to which this
         process has a client.
@@ -124,7 +113,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         method: str = "auto",
         redundancy: int = 1,
         decoder: str = FUSED,
-        ask: str = "everyone",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -135,7 +123,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self.method = method
         self.redundancy = redundancy
         self.decoder = decoder
-        self.ask = ask
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -199,7 +186,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
         decoder_of(self.decoder)
-        _check_ask(self.ask, self.decoder)
 
     def _panel(self, size: int | Sequence[int] | None, seed: int) -> Panel:
         if self.panel is None:
@@ -217,7 +203,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         fitted: Sequence[Any] | Mapping[Name, Any],
         *,
         decoder: str = FUSED,
-        ask: str = "everyone",
     ) -> PanelClassifier:
         """Let models vote that were trained elsewhere; they are used as they are.
 
@@ -228,7 +213,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         fitted
             One model per expert, in the order of ``panel.names`` or by name. Each answers with the names of
             its classes (``predict``), and may give probabilities (``predict_proba``, ``classes_``).
-        decoder, ask
+        decoder
             As for the class; decoders that learn from training data cannot be used.
         """
         models = inputs.by_expert(panel, fitted)
@@ -237,8 +222,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError(
                 f"decoder {decoder!r} learns from training data, and here there are none; use {FUSED!r}"
             )
-        _check_ask(ask, decoder)
-        self = cls(models, panel=panel, decoder=decoder, ask=ask)
+        self = cls(models, panel=panel, decoder=decoder)
         self.classes_ = inputs.class_array(panel.classes)
         self.panel_ = training.matched(panel, self.classes_)
         self.experts_ = models
@@ -271,7 +255,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     def predict(self, X: Any) -> Array:
         """Return the class of every item: the one with the highest score (:meth:`decision_function`)."""
         with self._checked(X) as X:
-            return self.classes_[self._hearing.labels(X, adaptively=self.ask == "adaptive")]
+            return self.classes_[self._hearing.labels(X)]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

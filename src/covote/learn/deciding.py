@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.asking import Asker, Vote
 from covote.decoding import DECODERS, Decoder, InMemory, learned, make
+from covote.decoding.fusion import coupled
 from covote.decoding.linear import softmax
 from covote.decoding.loop import estimates
 from covote.decoding.methods.authority import Authority
@@ -41,6 +41,7 @@ FLOOR = 1e-3
 """Probabilities below this are taken as this: an expert may be wrong however sure it is."""
 
 ROUNDS = 100
+"""The most rounds of coupling: probabilities of pairs settle slowly."""
 
 
 def decoder_of(name: str) -> Decoder | None:
@@ -214,24 +215,26 @@ class Hearing:
         """Return the votes with what each expert gives to the classes it knows."""
         if votes.soft:
             return votes
-        given = np.concatenate(self._given(X, votes), axis=1).astype(np.float32)
+        pairs = zip(self.voices, _columns(votes), strict=True)
+        gave = [one.probabilities(X, row)[:, np.argsort(one.members)] for one, row in pairs]
+        given = np.concatenate(gave, axis=1).astype(np.float32)
         return Votes.from_dense(_columns(votes).T, self.panel, probabilities=given)
 
     # One score, from which labels and probabilities follow
 
     def score(self, X: Any) -> NDArray[np.float64]:
         """Return (items x classes) the score of every class; the label has the highest."""
+        return np.concatenate([self._scored(part) for part in self._parts(X)])
+
+    def _parts(self, X: Any) -> Iterator[Any]:
+        """Yield the items in parts whose votes fit into memory."""
         items, size = inputs.count(X), max(1, MOST_VOTES // len(self.voices))
-        parts = [
-            X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
-            for start in range(0, max(items, 1), size)
-        ]
-        return np.concatenate([self._scored(part) for part in parts])
+        for start in range(0, max(items, 1), size):
+            yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         if self.trained is None:
-            votes = self.votes(X)
-            return fused_score(votes, self._given(X, votes), self.panel)
+            return fused_score(self.votes(X, probabilities=True))
         decoder, weights, panel = self.trained
         votes = self.votes(X)
         if isinstance(decoder, Authority):
@@ -248,28 +251,22 @@ class Hearing:
             best[row, tied] = 1
         return np.asarray(best + _squashed(self._confidence(X, votes)) / 3)
 
-    def labels(self, X: Any, *, adaptively: bool = False) -> Array:
-        """Return the class index of every item; `adaptively`, ask only those whose answers can matter."""
+    def labels(self, X: Any) -> Array:
+        """Return the class index of every item: the one with the highest score."""
         if self.alone is not None:
             return self.alone.votes(X)
-        return self._asked_for(X) if adaptively else np.asarray(self.score(X).argmax(axis=1))
+        return np.concatenate([self._labels(part) for part in self._parts(X)])
 
-    def _asked_for(self, X: Any) -> Array:
-        """Return the labels of items; no answer that was not asked for could have changed the authority vote.
-
-        Of items that tie, everyone is asked.
-        """
-        asker = Asker(self.panel, inputs.count(X), Vote())
-        while len(questions := asker.next()):
-            answers = np.empty(len(questions), dtype=np.intp)
-            for i in np.unique(questions.expert).tolist():
-                mine = questions.expert == i
-                answers[mine] = self.voices[i].votes(inputs.take(X, questions.item[mine]))
-            asker.tell_all(questions, answers)
-        index = asker.labels().index.astype(np.intp)
-        tied = np.flatnonzero(index < 0)
-        if len(tied):
-            index[tied] = self.score(inputs.take(X, tied)).argmax(axis=1)
+    def _labels(self, X: Any) -> Array:
+        if self.trained is not None and not isinstance(self.trained.decoder, Authority):
+            return np.asarray(self._scored(X).argmax(axis=1))
+        # A class that alone has the votes of all its authorities has the highest score, whatever their
+        # probabilities are: for most items nothing else need be known.
+        whole = _counts(self.votes(X)) == _authorities(self.panel)
+        index: Array = whole.argmax(axis=1)
+        rest = np.flatnonzero(whole.sum(axis=1) != 1)
+        if len(rest):
+            index[rest] = self._scored(inputs.take(X, rest)).argmax(axis=1)
         return index
 
     def decision(self, X: Any) -> NDArray[np.float64]:
@@ -284,11 +281,6 @@ class Hearing:
         if self.alone is not None and self.alone.model.has("predict_proba"):
             return self.alone.scores(X, "predict_proba")
         return softmax(np.where(self.panel.knows.any(axis=0), self.score(X), -np.inf))
-
-    def _given(self, X: Any, votes: Votes) -> list[NDArray[np.float64]]:
-        """Return what each expert gives to the classes it knows, in their order."""
-        pairs = zip(self.voices, _columns(votes), strict=True)
-        return [one.probabilities(X, row)[:, np.argsort(one.members)] for one, row in pairs]
 
     def _confidence(self, X: Any, votes: Votes) -> NDArray[np.float64]:
         """Return (items x classes) the mean confidence of the authorities of each class.
@@ -310,16 +302,22 @@ class Hearing:
         return np.asarray(total.T / _authorities(self.panel))
 
 
-def fused_score(votes: Votes, given: Sequence[Array], panel: Panel) -> NDArray[np.float64]:
-    """Return (items x classes) log q_k + 4 N_k / d_k.
+def fused_score(votes: Votes) -> NDArray[np.float64]:
+    """Return (items x classes) log q_k + 4 N_k / d_k for votes with probabilities.
 
-    q is what the experts' probabilities say together (:func:`coupled`), N_k / d_k the share of the
-    authorities of class k that vote for it. A class with the votes of all its authorities is at least twice
-    as probable as every other, so with a full cover and perfect votes the label is right whatever the
+    q is what the probabilities say together (:func:`covote.decoding.fusion.coupled`), N_k / d_k the share of
+    the authorities of class k that vote for it. A class with the votes of all its authorities is at least
+    twice as probable as every other, so with a full cover and perfect votes the label is right whatever the
     probabilities are. Paper: Corollary 1.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> votes = Votes.from_dense([[0, 1, 0]], panel, probabilities=[[0.9, 0.1, 0.5, 0.5, 0.9, 0.1]])
+    >>> fused_score(votes).round(1)
+    array([[ 3.8, -0.4, -2.4]])
     """
+    panel = votes.panel
     share = _counts(votes) / _authorities(panel)
-    score = np.log(np.maximum(coupled(given, panel), FLOOR)) + WEIGHT * share
+    score = np.log(np.maximum(coupled(votes, power=1, rounds=ROUNDS), FLOOR)) + WEIGHT * share
     score[:, ~panel.knows.any(axis=0)] = np.log(FLOOR) - WEIGHT
     rows, agreed = np.nonzero(share == 1)
     alone = np.bincount(rows, minlength=len(share))[rows] == 1
@@ -328,35 +326,6 @@ def fused_score(votes: Votes, given: Sequence[Array], panel: Panel) -> NDArray[n
     score[rows] = np.minimum(score[rows], top[:, None] - np.log(2))
     score[rows, agreed] = top
     return np.asarray(score)
-
-
-def coupled(given: Sequence[Array], panel: Panel) -> NDArray[np.float64]:
-    """Return (items x classes) the q that fits what the experts gave to the classes they know.
-
-    Expert i says p_i(k) = q_k / q(Y_i); q solves q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts
-    that know k. Where every expert knows two classes, this is pairwise coupling: T. Hastie and R. Tibshirani
-    (1998), "Classification by pairwise coupling". theory.md section 9 has the general case.
-
-    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
-    >>> coupled([np.array([[0.9, 0.1]]), np.array([[0.5, 0.5]]), np.array([[0.9, 0.1]])], panel).round(2)
-    array([[0.82, 0.09, 0.09]])
-    """
-    knows = panel.knows.astype(np.float64)
-    total = np.zeros((len(given[0]), len(panel.classes)))
-    for known, said in zip(panel.knows, given, strict=True):
-        total[:, known] += np.maximum(said, FLOOR)
-    q = np.full_like(total, 1 / total.shape[1])
-    rows = np.arange(len(q))  # those that still move: items do not depend on each other
-    for _ in range(ROUNDS):
-        need = (1 / (q[rows] @ knows.T)) @ knows
-        new = np.divide(total[rows], need, out=np.zeros_like(need), where=need > 0)
-        new /= new.sum(axis=1, keepdims=True)
-        moved = np.abs(new - q[rows]).max(axis=1)
-        q[rows] = new
-        rows = rows[moved > 1e-9]
-        if not len(rows):
-            break
-    return q
 
 
 def vote_score(votes: Votes, sure: Array, panel: Panel) -> NDArray[np.float64]:

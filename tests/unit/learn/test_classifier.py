@@ -250,33 +250,3 @@ def test_two_classes_and_one():
     assert one.predict([[0.5], [5.5]]).tolist() == ["low", "low"]
     assert one.predict_proba([[9.0]]).tolist() == [[1]]
     assert one.decision_function([[9.0]]).tolist() == [0]
-
-
-class Counted(DecisionTreeClassifier):
-    """A tree that counts what it is asked."""
-
-    asked = 0
-
-    def predict(self, X, check_input=True):
-        Counted.asked += len(X)
-        return super().predict(X, check_input)
-
-
-def test_asking_adaptively_predicts_the_same_with_fewer_predictions(digits):
-    X, y = digits[:2]
-    tree = Counted(max_depth=4, random_state=0)
-    everybody = PanelClassifier(tree, size=3, decoder="authority", random_state=0).fit(X, y)
-    few = clone(everybody).set_params(ask="adaptive").fit(X, y)
-    Counted.asked = 0
-    labels = everybody.predict(X)
-    full, Counted.asked = Counted.asked, 0
-    assert (few.predict(X) == labels).all()
-    assert 0 < Counted.asked < 0.7 * full
-    assert (few.predict(X[:1]) == labels[:1]).all()
-
-
-def test_ways_of_asking_that_do_not_exist_or_do_not_save_are_refused():
-    with pytest.raises(InputError, match="unknown ask='nobody'; choose 'everyone' or 'adaptive'"):
-        PanelClassifier(LOGISTIC, ask="nobody").fit([[0], [1]], [0, 1])
-    with pytest.raises(InputError, match="decoder 'likelihood' needs the votes of every expert"):
-        PanelClassifier(LOGISTIC, decoder="likelihood", ask="adaptive").fit([[0], [1]], [0, 1])

@@ -113,6 +113,32 @@ def test_a_class_with_the_votes_of_all_its_authorities_wins_whatever_the_probabi
     assert model.predict_proba(np.zeros((1, 1))).argmax() == 0
 
 
+class Counted(Sure):
+    """Counts the items about which it is asked for probabilities."""
+
+    asked = 0
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > self.chances[0]).astype(int)]
+
+    def predict_proba(self, X):
+        Counted.asked += len(X)
+        return super().predict_proba(X)
+
+
+def test_probabilities_are_asked_for_only_where_the_votes_leave_doubt():
+    panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    models = [Counted(known, [0.6, 0.4]) for known in panel.blocks()]
+    model = PanelClassifier.from_experts(panel, models)
+    X = np.linspace(0, 1, 20)[:, None]  # up to 0.6 all say their first class, then their last: no doubt
+    assert model.predict(X).tolist() == [0] * 12 + [2] * 8
+    assert Counted.asked == 0
+    models[2].chances = np.array([0.4, 0.6])  # between 0.4 and 0.6 every class has one vote
+    model.predict(X)
+    assert Counted.asked == 3 * 4
+    assert model.classes_[model.decision_function(X).argmax(axis=1)].tolist() == model.predict(X).tolist()
+
+
 def test_an_expert_cannot_know_more_classes_than_there_are(named):
     X, y, _, _ = named
     with pytest.raises(InputError, match=r"size=11 is more than the 10 classes in y; with size=10"):
