@@ -134,10 +134,11 @@ def overhead(model: PanelClassifier, X: Any, repeats: int) -> float:
     """Return what predict takes when the experts answer at once, as a share of the time they take."""
     own, rest = [], []
     for _ in range(repeats):
-        voices = [
-            replace(voice, model=Scikit(Replay(voice.model.estimator, X))) for voice in model._hearing.voices
+        experts = [
+            replace(expert, model=Scikit(Replay(expert.model.estimator, X)))
+            for expert in model._fitted.experts
         ]
-        panel = replace(model._hearing, voices=tuple(voices))
+        panel = replace(model._fitted, experts=tuple(experts))
         items = np.arange(len(X))
         start = time.process_time()
         model.predict(X)

@@ -85,9 +85,9 @@ def plain_coupled(panel, known, models, item):
 def test_scores_labels_and_probabilities_are_those_of_a_plain_twin(case):
     panel, models, X = case
     model = PanelClassifier.from_experts(panel, models)
-    if model._hearing.alone is not None:
+    if model._fitted.alone is not None:
         return
-    score = model._hearing.score(X)
+    score = model._fitted.score(X)
     for item in X.tolist():
         for name, expected in plain_scores(panel, models, item).items():
             assert abs(score[item, panel.classes.index(name)] - expected) < 0.02
@@ -105,7 +105,7 @@ def test_scores_labels_and_probabilities_are_those_of_a_plain_twin(case):
 def test_the_authority_vote_counts_in_fractions(case):
     panel, models, X = case
     model = PanelClassifier.from_experts(panel, models, decoder="authority")
-    if model._hearing.alone is not None:
+    if model._fitted.alone is not None:
         return
     predicted = model.predict(X).tolist()
     for item in X.tolist():

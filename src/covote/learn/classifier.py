@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
 from covote.learn import inputs, sizing, training
-from covote.learn.deciding import FUSED, Hearing, decoder_of
+from covote.learn.deciding import FUSED, FittedPanel, decoder_of
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
@@ -163,9 +163,9 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         estimators = inputs.listed(self.estimator)
         tasks = training.tasks_for(self.panel_, estimators, for_fit, seeds, square, inputs.is_finite(X))
         trained = training.fit_all(tasks, X, y, rows, self.n_jobs)
-        self.experts_ = list(training.watched(trained, len(rows), self.verbose))
-        hearing = Hearing.of(self.panel_, self.experts_, self.classes_, rows if square else None)
-        self._hearing = hearing.with_decoder(decoder_of(self.decoder), X)
+        self.experts_ = list(training.report_progress(trained, len(rows), self.verbose))
+        fitted = FittedPanel.of(self.panel_, self.experts_, self.classes_, rows if square else None)
+        self._fitted = fitted.with_decoder(decoder_of(self.decoder), X)
         return self
 
     def _check_parameters(self) -> None:
@@ -226,7 +226,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self.classes_ = inputs.class_array(panel.classes)
         self.panel_ = training.matched(panel, self.classes_)
         self.experts_ = models
-        self._hearing = Hearing.of(self.panel_, models, self.classes_).with_decoder(chosen)
+        self._fitted = FittedPanel.of(self.panel_, models, self.classes_).with_decoder(chosen)
         return self
 
     def without_expert(self, *names: Name) -> PanelClassifier:
@@ -238,7 +238,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         left = copy.copy(self)
         left.panel_ = panel
         left.experts_ = [self.experts_[self.panel_.expert_index(name)] for name in panel.names]
-        left._hearing = self._hearing.only(panel.names)
+        left._fitted = self._fitted.only(panel.names)
         return left
 
     # Labelling
@@ -250,24 +250,24 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         gives to the classes it knows.
         """
         with self._checked(X) as X:
-            return self._hearing.votes(X, probabilities)
+            return self._fitted.votes(X, probabilities)
 
     def predict(self, X: Any) -> Array:
         """Return the class of every item: the one with the highest score (:meth:`decision_function`)."""
         with self._checked(X) as X:
-            return self.classes_[self._hearing.labels(X)]
+            return self.classes_[self._fitted.labels(X)]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of every class (items x classes): the softmax of the score."""
         with self._checked(X) as X:
-            return self._hearing.probabilities(X)
+            return self._fitted.probabilities(X)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of :meth:`predict_proba`."""
         with self._checked(X) as checked:
-            alone = self._hearing.alone
+            alone = self._fitted.alone
             if alone is not None and alone.model.has("predict_log_proba"):
                 return np.asarray(alone.model.estimator.predict_log_proba(checked))
         with np.errstate(divide="ignore"):
@@ -282,14 +282,14 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         the experts' confidence decides between classes with equally many.
         """
         with self._checked(X) as X:
-            return self._hearing.decision(X)
+            return self._fitted.decision(X)
 
     @contextmanager
     def _checked(self, X: Any) -> Iterator[Any]:
         """Check items once, so that the experts need not; give them as the experts take them."""
         check_is_fitted(self)
         X = inputs.new_data(self, X)
-        with training.quick(inputs.is_finite(X)):
+        with training.skip_checks(inputs.is_finite(X)):
             yield X
 
     # What scikit-learn asks

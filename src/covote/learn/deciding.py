@@ -62,7 +62,7 @@ class FittedDecoder(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Voice:
+class FittedExpert:
     """An expert that can be asked.
 
     Attributes
@@ -125,12 +125,12 @@ class Voice:
             raise
 
 
-def _voice(name: Name, model: Any, known: Array, classes: Array, rows: Array | None) -> Voice:
-    """Return the voice of a model that knows some of the classes, given as class indices."""
+def _fitted_expert(name: Name, model: Any, known: Array, classes: Array, rows: Array | None) -> FittedExpert:
+    """Return the expert of a model that knows some of the classes, given as class indices."""
     fitted = Scikit(model)
     if fitted.classes is None:
         order = np.argsort(classes[known], kind="stable")
-        return Voice(name, fitted, classes[known][order], known[order], None, rows)
+        return FittedExpert(name, fitted, classes[known][order], known[order], None, rows)
     place = {value: k for k, value in zip(known.tolist(), classes[known].tolist(), strict=True)}
     unknown = [value for value in fitted.classes if value not in place]
     if unknown:
@@ -141,50 +141,50 @@ def _voice(name: Name, model: Any, known: Array, classes: Array, rows: Array | N
     labels = np.asarray(model.classes_)
     order = np.argsort(labels, kind="stable")
     members = np.array([place[fitted.classes[k]] for k in order], dtype=np.intp)
-    return Voice(name, fitted, labels[order], members, order, rows)
+    return FittedExpert(name, fitted, labels[order], members, order, rows)
 
 
 @dataclass(frozen=True)
-class Hearing:
+class FittedPanel:
     """The experts that are asked, the panel they are, and how their votes are decoded.
 
     X is taken as it is: it was checked before.
     """
 
     panel: Panel
-    voices: tuple[Voice, ...]
+    experts: tuple[FittedExpert, ...]
     trained: FittedDecoder | None = None
 
     @classmethod
     def of(
         cls, panel: Panel, models: Sequence[Any], classes: Array, rows: Sequence[Array] | None = None
-    ) -> Hearing:
-        """Choose whom to hear: who knows a single class says nothing by answering it."""
-        heard = np.flatnonzero((panel.sizes > 1) | (len(classes) == 1)).tolist()
-        if len(heard) == 0:
+    ) -> FittedPanel:
+        """Choose whom to ask: who knows a single class says nothing by answering it."""
+        asked = np.flatnonzero((panel.sizes > 1) | (len(classes) == 1)).tolist()
+        if len(asked) == 0:
             raise InputError(
                 "every expert knows a single class, so no one can tell two classes apart; add other experts"
             )
-        voices = tuple(
-            _voice(
+        experts = tuple(
+            _fitted_expert(
                 panel.names[i], models[i], np.flatnonzero(panel.knows[i]), classes, rows[i] if rows else None
             )
-            for i in heard
+            for i in asked
         )
-        return cls(panel.only(*(panel.names[i] for i in heard)), voices)
+        return cls(panel.only(*(panel.names[i] for i in asked)), experts)
 
-    def only(self, names: Collection[Name]) -> Hearing:
-        """Return the hearing of some of these experts."""
-        left = tuple(voice for voice in self.voices if voice.name in names)
+    def only(self, names: Collection[Name]) -> FittedPanel:
+        """Return what is left with some of these experts."""
+        left = tuple(expert for expert in self.experts if expert.name in names)
         if not left:
             raise InputError("no expert is left that could tell two classes apart; keep at least one")
-        fewer = replace(self, panel=self.panel.only(*(voice.name for voice in left)), voices=left)
+        fewer = replace(self, panel=self.panel.only(*(expert.name for expert in left)), experts=left)
         if self.trained is None or self.trained.decoder.passes:
             return fewer
         return fewer.with_decoder(self.trained.decoder)
 
-    def with_decoder(self, decoder: Decoder | None, X: Any = None) -> Hearing:
-        """Return the hearing with a decoder that has learned from the votes on X, if it learns."""
+    def with_decoder(self, decoder: Decoder | None, X: Any = None) -> FittedPanel:
+        """Return the panel with a decoder that has learned from the votes on X, if it learns."""
         if decoder is None:
             return self
         weights = decoder.start(self.panel)
@@ -198,27 +198,22 @@ class Hearing:
         return len(self.panel.classes)
 
     @property
-    def alone(self) -> Voice | None:
+    def alone(self) -> FittedExpert | None:
         """The expert whose word is final: the only one, if it knows everything."""
-        one = self.voices[0]
-        return one if len(self.voices) == 1 and len(one.members) == self.classes else None
+        expert = self.experts[0]
+        return expert if len(self.experts) == 1 and len(expert.members) == self.classes else None
 
     def votes(self, X: Any, probabilities: bool = False) -> Votes:
-        """Return what the experts answer to all items."""
-        columns = np.empty((len(self.voices), inputs.count(X)), dtype=smallest_int(self.classes))
-        for row, one in zip(columns, self.voices, strict=True):
-            row[:] = one.votes(X)
-        votes = Votes.trusted(self.panel, columns=columns, complete=True)
-        return self._with_probabilities(X, votes) if probabilities else votes
-
-    def _with_probabilities(self, X: Any, votes: Votes) -> Votes:
-        """Return the votes with what each expert gives to the classes it knows."""
-        if votes.soft:
-            return votes
-        pairs = zip(self.voices, _columns(votes), strict=True)
-        gave = [one.probabilities(X, row)[:, np.argsort(one.members)] for one, row in pairs]
-        given = np.concatenate(gave, axis=1).astype(np.float32)
-        return Votes.from_dense(_columns(votes).T, self.panel, probabilities=given)
+        """Return what the experts answer to all items, and how probable they find each class they know."""
+        columns = np.empty((len(self.experts), inputs.count(X)), dtype=smallest_int(self.classes))
+        for row, expert in zip(columns, self.experts, strict=True):
+            row[:] = expert.votes(X)
+        if not probabilities:
+            return Votes.trusted(self.panel, columns=columns, complete=True)
+        pairs = zip(self.experts, columns, strict=True)
+        by_expert = [expert.probabilities(X, row)[:, np.argsort(expert.members)] for expert, row in pairs]
+        joined = np.concatenate(by_expert, axis=1).astype(np.float32)
+        return Votes.from_dense(columns.T, self.panel, probabilities=joined)
 
     # One score, from which labels and probabilities follow
 
@@ -228,7 +223,7 @@ class Hearing:
 
     def _parts(self, X: Any) -> Iterator[Any]:
         """Yield the items in parts whose votes fit into memory."""
-        items, size = inputs.count(X), max(1, MOST_VOTES // len(self.voices))
+        items, size = inputs.count(X), max(1, MOST_VOTES // len(self.experts))
         for start in range(0, max(items, 1), size):
             yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
 
@@ -290,15 +285,17 @@ class Hearing:
         """
         columns = _columns(votes)
         total = np.zeros((self.classes, columns.shape[1]))
-        margins = all(len(one.members) == 2 and one.model.has("decision_function") for one in self.voices)
-        for one, row in zip(self.voices, columns, strict=True):
+        margins = all(
+            len(expert.members) == 2 and expert.model.has("decision_function") for expert in self.experts
+        )
+        for expert, row in zip(self.experts, columns, strict=True):
             if margins:
-                score = one.scores(X, "decision_function")
+                score = expert.scores(X, "decision_function")
                 difference = score[:, 1] - score[:, 0]
-                said = np.stack([-difference, difference], axis=1)
+                confidence = np.stack([-difference, difference], axis=1)
             else:
-                said = one.probabilities(X, row)
-            total[one.members] += said.T
+                confidence = expert.probabilities(X, row)
+            total[expert.members] += confidence.T
         return np.asarray(total.T / _authorities(self.panel))
 
 

@@ -199,14 +199,14 @@ def fit_expert(task: ExpertTask, X: Any, y: NDArray[Any], rows: NDArray[np.intp]
         mine = mine[:, rows]
     params = inputs.rows_of(task.params, rows, len(y))
     try:
-        with quick(task.finite, task.checked):
+        with skip_checks(task.finite, task.checked):
             return task.model.fit(mine, labels, **params)
     except Exception as error:
         error.add_note(f"while training expert {task.name!r} on {len(rows)} items")
         raise
 
 
-def quick(finite: bool, checked: bool = False) -> AbstractContextManager[Any]:
+def skip_checks(finite: bool, checked: bool = False) -> AbstractContextManager[Any]:
     """Let scikit-learn skip checks that have been made; never turn on a check that the user turned off."""
     settings = {"assume_finite": finite, "skip_parameter_validation": checked}
     context: AbstractContextManager[Any] = config_context(
@@ -260,7 +260,7 @@ def cluster(n_jobs: int | None) -> AbstractContextManager[Any]:
     return context
 
 
-def watched(results: Iterable[Any], total: int, verbose: int) -> Iterator[Any]:
+def report_progress(results: Iterable[Any], total: int, verbose: int) -> Iterator[Any]:
     """Pass the results on, and say now and then how many there are."""
     start = shown = time.monotonic()
     for done, result in enumerate(results, 1):
