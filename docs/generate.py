@@ -105,15 +105,27 @@ def results() -> str:
     """Return docs/results.md with all figures, one table for each group."""
     tables: dict[str, list[str]] = {}
     for fact in facts():
-        asked = [f"answers: {fact['answers']}"] if fact["answers"] else []
-        asked += [f"probabilities: {fact['probabilities']}"] if fact["probabilities"] else []
-        row = [fact["what"], "; ".join([fact["who"], *asked]), fact["value"], f"`{fact['command']}`"]
+        command = f"`{fact['command']}`" if fact["command"] else "[tutorial](hospitals.md)"
+        row = [who_answered(fact) + fact["what"][0].upper() + fact["what"][1:], fact["value"], command]
         tables.setdefault(fact["group"], []).append(f"| {' | '.join(row)} |")
-    head = ["| what | who answered | measured | command |", "|---|---|---|---|"]
+    head = ["| what | measured | command |", "|---|---|---|"]
     return with_figures(
         HERE / "results.md",
         [line for group in tables for line in (f"## {group}", "", *head, *tables[group], "")],
     )
+
+
+def who_answered(fact: dict[str, Any]) -> str:
+    """Return the condition of a figure: who answered, whether everyone did, with probabilities or not."""
+    if not fact["who"]:
+        return ""
+    answers = {
+        "all": "every expert answers every item",
+        "some": "some answer each item",
+        "asked": "asked one by one",
+    }
+    said = [f"**{fact['who']}**", answers.get(fact["answers"], ""), fact["probabilities"]]
+    return ", ".join(part for part in said if part) + ". "
 
 
 def readme() -> str:
