@@ -51,15 +51,20 @@ def violations(panel: Panel, row: Any) -> int:
     return min((d - n for n, d in (counts.get(k, (0, 0)) for k in known)), default=0)
 
 
-def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:
-    """Return what the votes prove about an item."""
+def status(panel: Panel, row: Any, label: int, tied: bool) -> str:
+    """Return what the answers prove about an item; `label` is -1 without one."""
     counts = heard(panel, row)
-    possible = [k for k, (n, d) in counts.items() if n == d]
-    if tied or len(possible) > 1:
-        return "tied"
-    if len(counts) < len(panel.classes):
+    unjudged = len(panel.classes) - len(counts)
+    fitting = [k for k, (n, d) in counts.items() if n == d]
+    named = {int(v) for v in row if v >= 0}
+    answers = sum(v != NOT_ASKED for v in row)
+    if label >= 0 and (unjudged or counts[label] == (1, 1)):
         return "incomplete"
-    return "agreed" if possible == [label] else "conflict"
+    if label < 0 and len(named) + unjudged > answers:
+        return "incomplete"
+    if tied or len(fitting) > 1:
+        return "tied"
+    return "agreed" if fitting == [label] else "conflict"
 
 
 def likelihood(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.decoding import linear
 from covote.decoding.linear import across
-from covote.labels import AGREED, CONFLICT, INCOMPLETE, NO_LABEL, TIED, Evidence, Labels, Ties
+from covote.labels import NO_LABEL, Evidence, Labels, Ties, find_statuses
 from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows
 
@@ -77,14 +77,21 @@ def listed(best: NDArray[np.bool_]) -> Ties:
     return Ties.of(across(np.add, best.astype(np.int64)), np.nonzero(best)[1])
 
 
-def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:
+def evidence(
+    rows: Rows,
+    vote: Shares,
+    index: Array,
+    tied: NDArray[np.bool_],
+    confidence: Array,
+    proba: Array | None = None,
+) -> Evidence:
     """Return the evidence for the labels of answer rows that were found by the vote.
 
     The margin is the best score minus the next (theory: section 3). The runner-up is the best class apart
     from the label: by score, then by the number of authorities; -1 if several are equal, or if there is no
-    label.
+    label. `proba` are the probabilities of all classes, before the confidence was calibrated.
     """
-    _, asked, share = vote
+    _, authorities, share = vote
     row, first, others = np.arange(len(index)), share.argmax(axis=1), share.copy()
     top = share[row, first]
     others[row, first] = -1
@@ -92,30 +99,36 @@ def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], co
     margin = np.where(second >= 0, top - second, np.nan)
     others[row, first] = top
     others[row[index >= 0], index[index >= 0]] = -1
-    level = np.where((others == across(np.maximum, others)[:, None]) & (others >= 0), asked, 0)
+    level = np.where((others == across(np.maximum, others)[:, None]) & (others >= 0), authorities, 0)
     most = across(np.maximum, level)
     alone = (across(np.add, (level == most[:, None]).astype(np.int64)) == 1) & (most > 0) & (index >= 0)
     runner_up = np.where(alone, level.argmax(axis=1), -1).astype(index.dtype)
-    behind = margin.astype(np.float32), runner_up, *judged(rows, vote, index, tied)
+    outdone = None if proba is None else is_outdone(index, confidence, proba)
+    behind = margin.astype(np.float32), runner_up, *judged(rows, vote, index, tied, outdone)
     return Evidence(confidence.astype(np.float32), *behind)
 
 
 def judged(
-    rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_]
+    rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], outdone: Array | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the fewest violations d_k - N_k of any class, and the status of labels by any method.
+    """Return the fewest violations d_k - N_k of any class that somebody knows, and the status of labels.
 
-    A class that was not heard has no violations: it is consistent with any votes.
+    A class that nobody judged has no violations: it is consistent with any answers.
     """
-    named, asked, _ = vote
-    heard, against = asked > 0, asked - named
-    number = across(np.add, heard.astype(np.int64))
-    least = across(np.minimum, np.where(heard, against, asked.max(initial=0)))
-    fewest = np.where(number < len(rows.votes.panel.layout.heard), 0, least)
-    own = np.where(index < 0, 0, against[np.arange(len(index)), index])
-    clean = across(np.add, (heard & (against == 0)).astype(np.int64))
-    status = np.full(len(index), AGREED, dtype=np.uint8)
-    status[(fewest > 0) | (own > 0) | (index < 0)] = CONFLICT
-    status[number < named.shape[1]] = INCOMPLETE
-    status[tied | (clean > 1)] = TIED
-    return fewest.astype(np.int32), status
+    votes_for, authorities, _ = vote
+    known = authorities[:, rows.votes.panel.layout.heard]
+    fewest = (known - votes_for[:, rows.votes.panel.layout.heard]).min(axis=1, initial=len(rows.votes.panel))
+    answers = np.diff(rows.runs.indptr)
+    return fewest.astype(np.int32), find_statuses(votes_for, authorities, answers, index, tied, outdone)
+
+
+def is_outdone(index: Array, confidence: Array, proba: Array) -> NDArray[np.bool_]:
+    """Return where another class is more probable than the label.
+
+    The other classes share what the calibrated confidence of the label leaves, in proportion to `proba`.
+    """
+    row, others = np.arange(len(index)), proba.copy()
+    others[row, index] = 0
+    rest = across(np.add, others)
+    rival = np.divide(across(np.maximum, others), rest, out=np.zeros(len(index)), where=rest > 0)
+    return np.asarray((index >= 0) & (rival * (1 - confidence) > confidence))

@@ -1,20 +1,23 @@
 """Labels: the class of every item, and the evidence for it."""
 
 from covote.labels.labels import (
-    AGREED,
-    CONFLICT,
-    GIVEN,
-    INCOMPLETE,
-    MEANINGS,
     NO_LABEL,
     NO_TIES,
-    STATUSES,
-    TIED,
     Evidence,
     GoldScore,
     Labels,
     Ties,
     joined,
+)
+from covote.labels.statuses import (
+    AGREED,
+    CONFLICT,
+    GIVEN,
+    INCOMPLETE,
+    MEANINGS,
+    STATUSES,
+    TIED,
+    find_statuses,
 )
 
 __all__ = [
@@ -31,5 +34,6 @@ __all__ = [
     "GoldScore",
     "Labels",
     "Ties",
+    "find_statuses",
     "joined",
 ]

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.labels.labels import NO_LABEL, STATUSES, TIED, Evidence, Labels, Ties
+from covote.labels.labels import NO_LABEL, Evidence, Labels, Ties
+from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
 from covote.tables.batches import Source
 from covote.tables.names import arrow, item_ids, whole_ids

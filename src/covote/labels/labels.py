@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
+from covote.labels.statuses import GIVEN, STATUSES
 from covote.panel import Name, Panel
 from covote.tables import names
 from covote.votes.arrays import gather, plain_ids
@@ -22,17 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-STATUSES = ("agreed", "tied", "conflict", "incomplete", "given")
-AGREED, TIED, CONFLICT, INCOMPLETE, GIVEN = range(5)
 NO_LABEL = -1
-MEANINGS = {
-    "agreed": "every expert who knows the class agrees, and no other class fits",
-    "tied": "several classes are equally good",
-    "conflict": "an expert is wrong about a class they know; the label is the best guess",
-    "incomplete": "a possible class was never judged by anyone who knows it",
-    "given": "the class was known beforehand",
-}
-"""The meaning of each status, worded the same on every page and in every report and summary."""
 
 
 class Evidence(NamedTuple):
@@ -214,12 +205,9 @@ class Labels:
 
     @cached_property
     def status(self) -> NDArray[np.str_]:
-        """The status of every item: what the votes prove about it.
+        """The status of every item, what the answers prove about it (:mod:`covote.labels.statuses`).
 
-        ``agreed``: all authorities of the label name it, and no other class fits if no expert is wrong.
-        ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
-        an expert is wrong. ``incomplete``: a possible class has not been judged by anyone who knows it.
-        ``given``: the class was known beforehand, whatever the votes say.
+        ``agreed``, ``tied``, ``conflict``, ``incomplete`` or ``given``.
         """
         return np.array(STATUSES)[self.evidence.status]
 

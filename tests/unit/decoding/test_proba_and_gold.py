@@ -7,7 +7,6 @@ from pyarrow import csv
 
 from covote import CovoteError, Labels, Panel, Votes, decode, decode_file, simulate
 from covote.decoding.gold import gold_sentence
-from covote.engines import Local
 from covote.files import Output
 from tests import plain_decoders
 from tests.methods import ESTIMATING
@@ -76,14 +75,13 @@ def test_methods_without_probabilities_say_so(method, options):
         _ = decode(votes).proba
 
 
-@pytest.mark.parametrize("engine", [None, Local()])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_file_has_the_same_probabilities(tmp_path, ending, engine):
+def test_a_file_has_the_same_probabilities(tmp_path, ending):
     votes, truth = plain_votes(90)
     pq.write_table(votes.to_arrow(), tmp_path / "votes.parquet", row_group_size=100)
     gold = {n: int(truth[n]) for n in range(0, 30, 5)}
     out = tmp_path / f"proba.{ending}"
-    outcome = decode_file(tmp_path / "votes.parquet", Output(proba=out), RING, gold=gold, engine=engine)
+    outcome = decode_file(tmp_path / "votes.parquet", Output(proba=out), RING, gold=gold)
     table = csv.read_csv(out) if ending == "csv" else pq.read_table(out)
     expected = decode(votes, gold=gold, proba=True)
     assert table.column_names == ["item", "0", "1", "2", "3", "4"]

@@ -21,7 +21,7 @@ from covote.decoding.shares import listed as ties_of
 from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
-from covote.labels import AGREED, CONFLICT, Labels
+from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
@@ -141,10 +141,8 @@ class LearnedVote(Decoder):
         ties = ties_of(listed[tied])
         if not evidence:
             return Labels(panel, index, tied, ties)
-        most = across(np.maximum, likely)
         chance = np.where(index >= 0, likely[row, index], across(np.maximum, np.where(listed, likely, 0)))
-        behind = evidence_of(rows, vote, index, tied, trusted(chance, weights.trust))
-        behind.status[(behind.status == AGREED) & (likely[row, index] < most)] = CONFLICT
+        behind = evidence_of(rows, vote, index, tied, trusted(chance, weights.trust), likely)
         return Labels(panel, index, tied, ties, behind)
 
     def proba(self, votes: Votes, weights: Lessons) -> NDArray[np.float64]:
