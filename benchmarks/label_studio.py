@@ -22,7 +22,7 @@ from typing import Any
 
 from covote import Panel
 from covote.files.converting import convert
-from covote.tables.batches import Source
+from covote.tables.table_file import TableFile
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 PORT = 8098
@@ -55,7 +55,7 @@ def wait() -> None:
 
 def answers(path: Path) -> dict[tuple[str, str], str]:
     """Return the answers that covote finds in a file."""
-    table = Source(path, exports=True).table().select(["item", "expert", "label"])
+    table = TableFile(path, exports=True).table().select(["item", "expert", "label"])
     return {(row["item"], str(row["expert"])): row["label"] for row in table.to_pylist()}
 
 
@@ -94,7 +94,7 @@ def main() -> None:
             place.write_text(json.dumps(call("GET", f"{where}/export?exportType={kind}")))
             found = {item: label for (item, _), label in answers(place).items()}
             same = found == {item: label for (item, _), label in VOTES.items()}
-            print(kind, "equal to the plain table:", same, Source(place, exports=True).notes)
+            print(kind, "equal to the plain table:", same, TableFile(place, exports=True).notes)
     finally:
         server.terminate()
         server.wait()

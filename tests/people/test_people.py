@@ -15,7 +15,7 @@ import pytest
 
 from covote import CovoteError, Panel, Reading, Votes
 from covote.files import VoteFile, decode_file, inferred_panel, panel_of_everyone
-from covote.tables.cells import read_cells
+from covote.tables.dialect import read_cells
 from covote.votes.problems import DroppedWarning
 
 HERE = Path(__file__).parent

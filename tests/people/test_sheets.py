@@ -85,14 +85,14 @@ VOTES = [
     Table("title and date", [["Votes"], ["exported", "2024-05-01"], [], *LONG], notes=("2 rows above",)),
     Table("who made it", [["made by", "K. Lee"], ["version", "3"], *WIDE], notes=("2 rows above",)),
     Table("merged title", [["Votes of May"], *WIDE], merged=("A1:D1",), text=False),
-    Table("note below", [*WIDE, [], ["Note: img2 is blurred."]], notes=("(row 6)",), text=False),
+    Table("note below", [*WIDE, [], ["Note: img2 is blurred."]], notes=("below the table are ignored",)),
     Table("notes below", [*WIDE, [], ["checked by KL"], ["final"]], notes=("(row 6, 7)",), text=False),
-    Table("sums below", [*WIDE, ["Total", 3, 3, 3]], notes=("(row 5)",), text=False),
-    Table("Summe below", [*WIDE, [], ["Summe:", 3, 3, 3]], notes=("ignored",), text=False),
-    Table("title and note", [["May"], *WIDE, [], ["the end"]], notes=("a row above", "(row 7)"), text=False),
+    Table("sums below", [*WIDE, ["Total", 3, 3, 3]], notes=("sums below the table are ignored",)),
+    Table("Summe below", [*WIDE, [], ["Summe:", 3, 3, 3]], notes=("ignored",)),
+    Table("title and note", [["May"], *WIDE, [], ["the end"]], notes=("a row above", "notes or sums below")),
     Table("empty rows", [LONG[0], [], *LONG[1:4], [], *LONG[4:]]),
     Table("starts in column B", [[None, *row] for row in LONG]),
-    Table("starts in B3", [[], [], *([None, *row] for row in WIDE)], text=False),
+    Table("starts in B3", [[], [], *([None, *row] for row in WIDE)]),
     Table("other sheets", WIDE, sheets=("Legend", "Old"), notes=("not read: 'Legend', 'Old'",), text=False),
     Table(
         "comments beside", [[*row, note] for row, note in zip(WIDE, ["Comment", "ok", "", "?"], strict=True)]
@@ -249,7 +249,6 @@ PANELS = [
         "wrong marks",
         [["Who knows what"], [], MATRIX[0], ["Dr. Lee", "x", "maybe", ""], [], ["Zoë", "??", "x", ""]],
         rejected=("row 4 has 'maybe'", "row 6 has '??'", "x, yes, true"),
-        text=False,
     ),
     Table(
         "wrong costs",

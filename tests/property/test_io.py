@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from covote import Panel, Votes, decode
 from covote.errors import InputError
 from covote.files import VoteFile, decode_file, decoding_files
-from covote.tables import Reading, batches
+from covote.tables import Reading, table_file
 from covote.votes import NONE_OF_MINE, NOT_ASKED, item_index
 from tests.methods import PLAIN
 
@@ -24,7 +24,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So small that items, and runs of equal items, are cut everywhere."""
-    monkeypatch.setattr(batches, "ROWS", 7)
+    monkeypatch.setattr(table_file, "ROWS", 7)
     monkeypatch.setattr(item_index, "MERGED", 5)
     monkeypatch.setattr(decoding_files, "PART_ITEMS", 4)
 

@@ -18,10 +18,10 @@ from covote.errors import FileError, InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.tables import Reading
-from covote.tables.batches import Source
 from covote.tables.columns import id_column
 from covote.tables.formats import argilla, doccano, hugging_face, label_studio, prodigy
 from covote.tables.formats.rows import Labelled
+from covote.tables.table_file import TableFile
 from covote.tables.writing import writing
 from covote.votes import Votes
 
@@ -84,7 +84,8 @@ def convert(
         Panel.load(source).save(place)
         return [place]
     if tool == "label-studio" and not ending:
-        if not is_panel and Path(source).suffix.lower() != ".json" and set(Source(source).names) >= _LABELS:
+        is_table = not is_panel and Path(source).suffix.lower() != ".json"
+        if is_table and set(TableFile(source).names) >= _LABELS:
             raise InputError(
                 f"{source} is a file of labels, and configurations are made from a panel; labels are written "
                 "to a .json file for Label Studio, or with --to for other tools"
@@ -117,7 +118,7 @@ def convert(
 def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.Table, list[str], list[str]]:
     """Return votes or labels as a table, the names of the classes, and how the file was understood."""
     found: Labels | Votes
-    file = Source(source, exports=True)
+    file = TableFile(source, exports=True)
     if set(file.names) >= _LABELS:
         found = Labels.load(source, panel)
     else:
@@ -176,7 +177,7 @@ def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float 
 
 def _known(path: Place) -> dict[str, dict[str, Any]]:
     """Return what a table knows about each item; text in one file may be a number in the other."""
-    source = Source(path, exports=True)
+    source = TableFile(path, exports=True)
     name = id_column(source.names)
     if name is None:
         raise InputError(f"{path} has no column item, task or id that names the items")

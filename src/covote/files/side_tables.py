@@ -11,10 +11,10 @@ from covote.arguments import did_you_mean, shown, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.tables.batches import Source
-from covote.tables.cells import read_cells
 from covote.tables.columns import USUAL, usual_column
+from covote.tables.dialect import read_cells
 from covote.tables.names import STRANGE, Matcher, plain_items, whole_ids, without_blanks
+from covote.tables.table_file import TableFile
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
 from covote.votes.reader import Reader
@@ -28,7 +28,7 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
 
     Rows without a label are skipped: a review file comes back with those filled in that someone looked at.
     """
-    source, how = Source(path), reading or Reading()
+    source, how = TableFile(path), reading or Reading()
     item, label = _columns(source, how)
     classes = Reader(panel, how).classes
     ids, labels, numbers = [], [], []
@@ -76,7 +76,7 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
     return gold
 
 
-def _columns(source: Source, reading: Reading) -> tuple[str, str]:
+def _columns(source: TableFile, reading: Reading) -> tuple[str, str]:
     """Return the columns of items and labels: as given, by their usual names, else by others."""
     found: list[str] = []
     for given, usual, called in (

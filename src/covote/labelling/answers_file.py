@@ -63,7 +63,7 @@ class AnswersFile(StoredAnswers):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write everything in the block, or nothing."""
-        with self.explained():
+        with self.errors_as_messages():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield

@@ -7,6 +7,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -19,11 +20,13 @@ from numpy.typing import NDArray
 
 from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
-from covote.tables.batches import Shallow, Source
+from covote.tables.json_lines import DepthLimitedStream, refuse_rounded, text_stays
 from covote.tables.names import item_ids, whole_ids
+from covote.tables.table_file import TableFile
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 """Some items: an array (its first axis), or the columns of a table by name."""
+_MISSING = ("", "#N/A", "N/A", "NA", "NaN", "nan", "NULL", "null", "n/a")  # in columns of numbers
 _GROUP = 1 << 16  # rows of a group of a table of text
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
@@ -247,7 +250,7 @@ class Table:
         self._path = place.path
         if place.size:
             raise InputError(f"{place.path} is a table; --image-size is for folders of images")
-        self._source = Source(place.path)
+        self._source = TableFile(place.path)
         names = self._source.names
         refuse_missing(names, place)
         self._id = place.id
@@ -260,7 +263,7 @@ class Table:
             sizes = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
             self._refuse_other_rows(sum(sizes), meta.num_rows)
         else:
-            with self._source.explained():
+            with self._source.errors_as_messages():
                 table = _text_table(self._source, place.id)
             self._text = _named(table, place)
             sizes = [min(_GROUP, len(self._text) - row) for row in range(0, len(self._text), _GROUP)]
@@ -276,7 +279,7 @@ class Table:
         """Return the names of the items, or their positions."""
         if self._id is None:
             return np.arange(self.items)
-        with self._source.explained():
+        with self._source.errors_as_messages():
             table = self._text if self._file is None else self._file.read([self._id])
             column = table.column(self._id).combine_chunks()
             column.validate(full=True)
@@ -317,7 +320,7 @@ class Table:
         if last is not None and last.number == group:
             return last
         start, stop = self._starts[group], self._starts[group + 1]
-        with self._source.explained():
+        with self._source.errors_as_messages():
             if self._file is None:
                 table = self._text.slice(start, stop - start).select(self._columns)
             else:
@@ -371,25 +374,29 @@ def _named(table: pa.Table, place: DataPlace) -> pa.Table:
     return table.set_column(table.column_names.index(place.id), place.id, column)
 
 
-def _text_table(source: Source, id: str | None) -> pa.Table:
+def _text_table(source: TableFile, id: str | None) -> pa.Table:
+    """Return a table of text with columns of the types that its cells suggest; item names stay text."""
     if source.kind == "json":
         import pyarrow.json as pj
 
         with pa.input_stream(str(source.path)) as file:
-            table = pj.read_json(pa.PythonFile(Shallow(file, source.path), "r"), None, source.json_types())
+            stream = pa.PythonFile(DepthLimitedStream(file, source.path), "r")
+            table = pj.read_json(stream, None, text_stays(source.schema))
         if id is not None and id in table.column_names:
-            source.refuse_rounded(table.select([id]))
+            refuse_rounded(table.select([id]), source.path)
         return table
-    from pyarrow import csv
+    table = source.table()
+    columns = [table.column(name) if name == id else _typed(table.column(name)) for name in source.names]
+    return pa.table(columns, names=source.names)
 
-    # Item names stay as they are written: 007 is not 7.
-    types = {id: pa.string()} if id is not None else {}
-    convert = csv.ConvertOptions(column_types=types)
-    if source.kind == "xlsx":
-        cells = pa.BufferOutputStream()
-        csv.write_csv(source.table(), cells)
-        return csv.read_csv(pa.BufferReader(cells.getvalue()), convert_options=convert)
-    return csv.read_csv(str(source.path), *source.csv_options(), convert)
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text as numbers or truth values if all cells are such; otherwise as it is, without gaps."""
+    there = pc.if_else(pc.is_in(column, pa.array(_MISSING)), None, column)
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        with suppress(pa.ArrowInvalid):
+            return there.cast(kind)
+    return column.fill_null("")
 
 
 def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:

@@ -25,7 +25,7 @@ from covote.labelling.running import Labelling, Progress, Run
 from covote.labels import Labels
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.cells import arrow_table
+from covote.tables.names import arrow_table
 
 
 def answers_file(output: str | os.PathLike[str]) -> Path:
@@ -147,7 +147,7 @@ def _written(data: Any, folder: Path) -> Path:
         return folder / "data.npy"
     import pyarrow.parquet as pq
 
-    table = arrow_table(data, "data")
+    table = arrow_table(data, "data", index=True)
     index = [name for name in table.column_names if name.startswith("__index_level_")]
     with atomic.replacing(folder / "data.parquet") as temporary:
         pq.write_table(table.drop_columns(index).replace_schema_metadata(None), temporary)

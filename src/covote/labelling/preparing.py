@@ -31,8 +31,8 @@ from covote.models import ModelExpert
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.batches import Source
 from covote.tables.columns import id_column
+from covote.tables.table_file import TableFile
 
 _NO_MATTER = {"in_flight", "timeout", "retries", "key_env", "input_price", "output_price"}
 """Options of models that do not change their answers."""
@@ -100,7 +100,7 @@ def with_id_column(place: DataPlace) -> DataPlace:
     """Return where data are, with the column that names the items of a table."""
     if place.path.is_dir() or place.path.suffix.lower() == ".npy":
         return place
-    names = Source(place.path).names
+    names = TableFile(place.path).names
     place = replace(place, id=id_column(names, place.id))
     refuse_missing(names, place)
     return place

@@ -15,8 +15,8 @@ from covote.errors import InputError
 from covote.labels.labels import NO_LABEL, Evidence, Labels, Ties
 from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
-from covote.tables.batches import Source
 from covote.tables.names import arrow, item_ids, whole_ids
+from covote.tables.table_file import TableFile
 from covote.tables.writing import writing, written_format
 
 FOR_PEOPLE = ("item", "label", "confidence", "runner_up", "status")
@@ -66,7 +66,7 @@ def two_digits(confidence: NDArray[np.float32]) -> pa.Array:
 
 def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:
     """Return the labels in a file; see :meth:`covote.Labels.load`."""
-    source = Source(path)
+    source = TableFile(path)
     if not {"item", "label"} <= set(source.names):
         raise InputError(
             f"{source.path} has the columns {', '.join(source.names)}; a file of labels has item and label"

@@ -18,7 +18,7 @@ from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.tables.batches import Source
+from covote.tables.table_file import TableFile
 from covote.tables.writing import written_format
 from covote.votes.problems import TableProblems
 from covote.votes.reader import IndexedRows, Reader
@@ -74,9 +74,9 @@ def read_reports(
 
     Problems are collected in `found`; call ``found.judge`` to raise them.
     """
-    source = Source(path)
+    source = TableFile(path)
     reader = Reader(panel, reading or Reading(), f"{source.path}, ")
-    columns = reader.columns(source.names, "auto", lambda: without_lists(source.look()))
+    columns = reader.columns(source.names, "auto", lambda: without_lists(source.head()))
     if columns.item is None:
         raise source.no_items()
     source.refuse_nested([columns.item])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.tables.columns import LOOK, Columns
+from covote.tables.columns import HEAD, Columns
 from covote.tables.names import (
     STRANGE,
     arrow,
@@ -149,7 +149,7 @@ class Reports:
         """
         reader = Reader(panel, Reading.of(reading, options))
         found = arrow_table(table)
-        columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, LOOK)))
+        columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, HEAD)))
         for name in columns.strangers:
             reader.problems.add_column(name, len(found) - found.column(name).null_count)
         names = [columns.item, *columns.of_answers]

@@ -17,7 +17,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows
-from covote.tables.cells import decoded, read_bytes, read_cells, refuse_folders, split
+from covote.tables.dialect import decoded, read_bytes, read_cells, refuse_folders, split
 from covote.tables.sheets import read_sheet
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")

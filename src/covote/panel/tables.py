@@ -13,8 +13,9 @@ from typing import Any
 from covote.arguments import shown
 from covote.errors import InputError
 from covote.panel.checks import LONGEST_INTEGER
-from covote.tables.cells import arrow_table, without_empty
-from covote.tables.sheets import Row, text_of_cell
+from covote.tables.dialect import Row, without_empty
+from covote.tables.names import arrow_table
+from covote.tables.sheets import text_of_cell
 from covote.tables.words import (
     CLASSES,
     COSTS,
@@ -54,7 +55,7 @@ def name_of(cell: str) -> str | int:
 
 def rows_of(table: Any) -> Rows:
     """Return the cells of a table in memory, with the column names first, and with a named index."""
-    found = arrow_table(table, "a panel")
+    found = arrow_table(table, "a panel", index=True)
     names = found.column_names
     index = [name for name in names if name.startswith("__index_level_")]
     order = index + [name for name in names if name not in index]

@@ -9,6 +9,7 @@ import numpy as np
 
 from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
+from covote.tables.dialect import UNNAMED
 from covote.tables.names import NONE_OF_MINE, NULL, Matcher, by_text, encoded, entry_rows
 from covote.tables.words import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 
@@ -19,9 +20,7 @@ USUAL = (("item", "task"), ("expert", "worker"), ("label",))
 """The item, expert and label columns in files that covote and crowd-kit write."""
 CHANCES = ("probability", "probabilities")
 """Columns of a long table with probabilities: of the answer, or of the classes that the expert knows."""
-UNNAMED = "column "
-"""What a column without a name is called, with its number: pandas writes an index this way."""
-LOOK = 10_000
+HEAD = 10_000
 """Rows that are examined if the names of the columns are not enough."""
 _ROLES = ("item", "expert", "label")
 _NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")

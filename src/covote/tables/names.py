@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from covote.arguments import Name, did_you_mean, nearest
 from covote.errors import InputError
-from covote.tables import cells
 from covote.tables.reading import Reading
 from covote.tables.words import NO_ANSWER, folded, spelled, words
 
@@ -30,11 +29,35 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
 
 
-def arrow_table(table: Any) -> pa.Table:
-    """Convert a table of votes to an Arrow table, without the index of a data frame."""
-    found = cells.arrow_table(table, "votes")
-    index = [name for name in found.column_names if name.startswith("__index_level_")]
-    return found.drop_columns(index) if index else found
+def arrow_table(table: Any, what: str = "votes", *, index: bool = False) -> pa.Table:
+    """Convert any object with an Arrow interface to an Arrow table; messages say `what` it holds.
+
+    The index of a data frame is left out unless `index`.
+    """
+    import pyarrow as pa
+
+    try:
+        if isinstance(table, pa.RecordBatchReader):
+            found = table.read_all()
+        elif isinstance(table, pa.RecordBatch):
+            found = pa.Table.from_batches([table])
+        else:
+            found = pa.table(table)
+    except (TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"cannot read {what} from a {type(table).__name__}; give a table: pandas, polars, pyarrow, "
+            f"duckdb or a dict of columns ({error})"
+        ) from error
+    names = found.column_names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"cannot read {what} from a table with two columns {twice!r}; rename one")
+    try:
+        found.validate(full=True)  # Arrow does not check indices into dictionaries
+    except pa.ArrowInvalid as error:
+        raise InputError(f"cannot read {what} from a damaged table: {error}; make it again") from error
+    hidden = [] if index else [name for name in names if name.startswith("__index_level_")]
+    return found.drop_columns(hidden) if hidden else found
 
 
 class Matcher:

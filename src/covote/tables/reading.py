@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from covote.arguments import check_choice
 from covote.errors import InputError
-from covote.tables.cells import read_cells, without_empty
+from covote.tables.dialect import read_cells, without_empty
 from covote.tables.words import is_called, words
 
 _HEADINGS = words("old from name written alias as vote votes found original label expert before source")

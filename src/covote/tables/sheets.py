@@ -7,13 +7,14 @@ import os
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from covote.errors import CovoteError, FileError, InputError
+from covote.tables.dialect import Row
 
 _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a ZIP bomb
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
@@ -26,21 +27,6 @@ _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTAL
 _PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]{0,3})([0-9]{1,8})["\']')
 _TYPE = re.compile(rb'\bt\s*=\s*["\'](\w+)["\']')
 _VALUE = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?<!/)>[^<]|<(?:\w+:)?is\b")
-
-
-class Row(list[str]):
-    """The cells of a row, with its number in the sheet, from 1 on."""
-
-    number: int
-
-    @classmethod
-    def like(cls, row: list[str], cells: Iterable[str]) -> list[str]:
-        """Return other cells with the number of a row, if it has one."""
-        if not isinstance(row, Row):
-            return list(cells)
-        found = cls(cells)
-        found.number = row.number
-        return found
 
 
 class Sheet(NamedTuple):

@@ -68,7 +68,7 @@ class StoredAnswers:
             raise no_file(path)
         if path is not None and path.is_dir():
             raise FileError(f"{path} is a folder; answers are kept in a file: choose another name")
-        with self.explained():
+        with self.errors_as_messages():
             mode = "rwc" if self._writes else "ro"
             place = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode={mode}"
             # A stream of votes may end in another thread than it began in, though never in two at once.
@@ -142,7 +142,7 @@ class StoredAnswers:
         return checksum.hexdigest()
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def errors_as_messages(self) -> Iterator[None]:
         """Turn SQLite's errors into one clear line."""
         try:
             yield
@@ -161,7 +161,7 @@ class StoredAnswers:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn errors from content that covote did not write into one that names the file."""
-        with self.explained():
+        with self.errors_as_messages():
             try:
                 yield
             except CovoteError:

@@ -14,7 +14,7 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.progress import Progress
 from covote.tables import Reading
-from covote.tables.columns import LOOK, Columns, find_columns
+from covote.tables.columns import HEAD, Columns, find_columns
 from covote.votes.answered_panel import answered_panel
 from covote.votes.problems import DroppedWarning, TableProblems
 from covote.votes.reader import Reader
@@ -22,7 +22,7 @@ from covote.votes.reader import Reader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from covote.tables.batches import Source
+    from covote.tables.table_file import TableFile
     from covote.votes.votes import Votes
 
 Assumed = Literal["all", "infer"]
@@ -61,9 +61,9 @@ class VoteFile:
         panel: Panel | Assumed | None = None,
         options: Reading | None = None,
     ) -> None:
-        from covote.tables.batches import Source  # which loads pyarrow
+        from covote.tables.table_file import TableFile  # which loads pyarrow
 
-        self.source = source = Source(path, exports=True)
+        self.source = source = TableFile(path, exports=True)
         options = options or Reading()
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
@@ -71,7 +71,7 @@ class VoteFile:
             panel = _assumed_panel(source, options, panel or "all")
         self.panel = panel
         self._reader = Reader(panel, options, f"{Path(path)}, ")
-        self.columns = self._reader.columns(source.names, "auto", source.look)
+        self.columns = self._reader.columns(source.names, "auto", source.head)
         if self.columns.item is None:
             raise source.no_items()
         self.shape = "wide" if self.columns.answers is not None else "long"
@@ -120,11 +120,11 @@ def votes_of_table(
 ) -> Votes:
     """Return the votes of a table in memory; see :meth:`covote.Votes.from_table`."""
     if panel is None:
-        roles = find_columns(table.column_names, options.columns, shape, None, lambda: table.slice(0, LOOK))
+        roles = find_columns(table.column_names, options.columns, shape, None, lambda: table.slice(0, HEAD))
         batches = [[table.column(name) for name in roles.of_answers]]
         panel = answered_panel(roles, batches, options, everything=True)
     reader = Reader(panel, options)
-    roles = reader.columns(table.column_names, shape, lambda: table.slice(0, LOOK))
+    roles = reader.columns(table.column_names, shape, lambda: table.slice(0, HEAD))
     reader.add(roles, table, np.arange(first_row, first_row + len(table)))
     votes = reader.votes()
     dropped = reader.problems.judge(options.unknown)
@@ -147,9 +147,9 @@ def inferred_panel(path: str | os.PathLike[str], options: Reading | None = None)
     return VoteFile(path, "infer", options).panel
 
 
-def _assumed_panel(source: Source, options: Reading, assumed: Assumed) -> Panel:
+def _assumed_panel(source: TableFile, options: Reading, assumed: Assumed) -> Panel:
     with naming(source.path):
-        roles: Columns = find_columns(source.names, options.columns, "auto", None, source.look)
+        roles: Columns = find_columns(source.names, options.columns, "auto", None, source.head)
         source.refuse_nested(roles.of_answers)
         batches = (batch.columns for batch in source.batches(roles.of_answers))
         return answered_panel(roles, batches, options, everything=assumed == "all")

@@ -10,7 +10,7 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.errors import InputError
 from covote.files.converting import convert
-from covote.tables.batches import Source
+from covote.tables.table_file import TableFile
 
 VOTES = "item,expert,label\n1,ann,robin\n1,bob,magpie\n2,ann,none of mine\n2,bob,raven\n10,bob,magpie\n"
 PANEL = {"ann": ["robin", "magpie"], "bob": ["raven", "magpie"]}
@@ -29,7 +29,7 @@ def votes(tmp_path):
 
 
 def rows(path):
-    table = Source(path, exports=True).table().select(["item", "expert", "label"])
+    table = TableFile(path, exports=True).table().select(["item", "expert", "label"])
     return sorted(tuple(map(str, row.values())) for row in table.to_pylist())
 
 

@@ -15,7 +15,6 @@ from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writi
 from covote.files.review import Looks
 from covote.files.tally import Tally
 from covote.labels import STATUSES
-from covote.tables import Reading
 from covote.votes import NOT_ASKED
 from tests.methods import LEARNING, PLAIN
 
@@ -116,7 +115,7 @@ def test_compressed_text_and_tabs(tmp_path):
 
 
 def test_integers_until_a_later_row_says_otherwise(tmp_path, monkeypatch):
-    monkeypatch.setattr("covote.tables.batches._BLOCK", 1 << 12)
+    monkeypatch.setattr("covote.tables.table_file._BLOCK", 1 << 12)
     rows = [f"{n},expert-1,ant" for n in range(2000)] + ["007,expert-1,bee"]
     (tmp_path / "votes.csv").write_text("\n".join(["item,expert,label", *rows]))
     items = VoteFile(tmp_path / "votes.csv", PANEL).read().items
@@ -258,22 +257,6 @@ def test_an_item_of_blanks_alone_is_none(tmp_path, shape):
     (tmp_path / "votes.csv").write_text(long if shape == "long" else wide)
     with pytest.raises(InputError, match="row 2: no item"):
         decode_file(tmp_path / "votes.csv", tmp_path / "labels.csv", PANEL)
-
-
-@pytest.mark.parametrize("name", ["votes.csv", "votes.jsonl"])
-def test_text_that_is_kept_and_text_that_is_read_again_are_the_same(tmp_path, monkeypatch, name):
-    rows = [(n % 50, f"expert-{1 + n % 3}", "ant" if n % 3 < 2 else "bee") for n in range(400)]
-    lines = [json.dumps(dict(zip(("item", "expert", "label"), row, strict=True))) for row in rows]
-    if name == "votes.csv":
-        lines = ["item,expert,label", *(",".join(map(str, row)) for row in rows)]
-    path = tmp_path / name
-    path.write_text("\n".join(lines))
-    panel = Panel(["ant", "bee"], [[True, True]] * 3)
-    kept = VoteFile(path, panel, Reading(duplicates="last")).read()
-    monkeypatch.setattr("covote.tables.batches._SMALL", 0)
-    again = VoteFile(path, panel, Reading(duplicates="last")).read()
-    assert (kept.dense == again.dense).all()
-    assert kept.items.tolist() == again.items.tolist() == list(range(50))
 
 
 def test_whoever_examines_a_file_hears_which_names_match_loosely(tmp_path):

@@ -262,7 +262,7 @@ def test_a_csv_panel_as_people_write_it(tmp_path):
     path = tmp_path / "panel.csv"
     path.write_text('expert, cost, skin, " eye"\r\ndr-lee, , 1, 1\r\ndr-ng, 2.5, , 1\r\n')
     panel = Panel.load(path)
-    assert panel == Panel(["skin", " eye"], [[1, 1], [0, 1]], ["dr-lee", "dr-ng"], [1, 2.5])
+    assert panel == Panel(["skin", "eye"], [[1, 1], [0, 1]], ["dr-lee", "dr-ng"], [1, 2.5])
     panel.save(path)
     assert Panel.load(path) == panel
 

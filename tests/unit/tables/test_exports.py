@@ -11,8 +11,8 @@ import pytest
 from covote import Votes, decode
 from covote.errors import CovoteError, FileError, InputError
 from covote.files import decode_file
-from covote.tables.batches import Source
 from covote.tables.formats import OBJECTS, TABLES
+from covote.tables.table_file import TableFile
 
 HERE = Path(__file__).parent / "exports"
 PLAIN = {
@@ -38,7 +38,7 @@ EXPORTS = {
 
 def answers(path):
     """Return the answers of a file, with the names that the tool has for items and experts made plain."""
-    table = Source(path, exports=True).table()
+    table = TableFile(path, exports=True).table()
     columns = [[str(value) for value in table.column(name).to_pylist()] for name in ("item", "expert")]
     label = table.column("label").to_pylist()
     rows = zip(*columns, label, strict=True)
@@ -48,7 +48,7 @@ def answers(path):
 
 
 def note_of(path):
-    return " | ".join(Source(path, exports=True).notes)
+    return " | ".join(TableFile(path, exports=True).notes)
 
 
 def changed(tmp_path, name, change):
@@ -110,7 +110,7 @@ def test_a_record_without_what_it_must_have_is_named(tmp_path, name, missing):
 
     place = changed(tmp_path, name, remove)
     with pytest.raises(FileError, match=f"record 2 has no '{missing[-1]}'; export it again"):
-        Source(place, exports=True)
+        TableFile(place, exports=True)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_record_without_what_it_must_have_is_named(tmp_path, name, missing):
 def test_records_of_another_kind_are_rejected_in_one_line(tmp_path, name, other):
     place = changed(tmp_path, name, lambda records: records.insert(1, other))
     with pytest.raises(FileError, match=r"record 2|is not a name") as caught:
-        Source(place, exports=True)
+        TableFile(place, exports=True)
     assert "\n" not in str(caught.value)
 
 
@@ -129,7 +129,7 @@ def test_several_choices_are_rejected_with_the_task(tmp_path):
         tasks[1]["annotations"][0]["result"][0]["value"]["choices"] = ["robin", "raven"]
 
     with pytest.raises(InputError, match=r"task 42 has several choices \(robin, raven\)"):
-        Source(changed(tmp_path, "label-studio.json", choose_two), exports=True)
+        TableFile(changed(tmp_path, "label-studio.json", choose_two), exports=True)
 
 
 def test_several_questions_are_columns_of_which_one_is_chosen(tmp_path):
@@ -164,7 +164,7 @@ def test_predictions_are_the_answers_of_a_file_without_annotations(tmp_path):
         for task in tasks:
             task["annotations"] = []
 
-    table = Source(changed(tmp_path, "label-studio.json", only_models), exports=True).table()
+    table = TableFile(changed(tmp_path, "label-studio.json", only_models), exports=True).table()
     assert table.select(["item", "expert", "label", "probability"]).to_pylist() == [
         {"item": "i1", "expert": "net-3", "label": "robin", "probability": 0.71}
     ]
@@ -191,10 +191,10 @@ def test_radio_buttons_of_mechanical_turk_are_one_answer(tmp_path):
         "HITId,WorkerId,AssignmentId,AssignmentStatus,Answer.bird.raven,Answer.bird.robin\n"
         "h1,w1,a1,Submitted,false,true\nh1,w2,a2,Submitted,true,false\n"
     )
-    assert Source(place, exports=True).table().column("label").to_pylist() == ["robin", "raven"]
+    assert TableFile(place, exports=True).table().column("label").to_pylist() == ["robin", "raven"]
     place.write_text(place.read_text() + "h2,w1,a3,Submitted,true,true\n")
     with pytest.raises(InputError, match="assignment a3 has several choices"):
-        Source(place, exports=True)
+        TableFile(place, exports=True)
 
 
 def test_a_dataset_whose_codes_are_beyond_its_names_is_rejected(tmp_path):
@@ -204,11 +204,11 @@ def test_a_dataset_whose_codes_are_beyond_its_names_is_rejected(tmp_path):
     info["features"]["label"]["names"] = ["robin"]
     (folder / "dataset_info.json").write_text(json.dumps(info))
     with pytest.raises(FileError, match="not a complete Hugging Face dataset"):
-        Source(folder, exports=True)
+        TableFile(folder, exports=True)
     for file in folder.glob("*.arrow"):
         file.write_bytes(file.read_bytes()[:200])
     with pytest.raises(FileError, match="not a complete Hugging Face dataset"):
-        Source(folder, exports=True)
+        TableFile(folder, exports=True)
 
 
 def test_json_of_no_known_tool_is_rejected_with_the_tools_that_are(tmp_path):
@@ -321,7 +321,7 @@ def write(tmp_path, name, content):
 
 @pytest.mark.parametrize("what", PLAUSIBLE)
 def test_an_export_of_another_project_gives_its_answers(tmp_path, what):
-    table = Source(write(tmp_path, *PLAUSIBLE[what]), exports=True).table()
+    table = TableFile(write(tmp_path, *PLAUSIBLE[what]), exports=True).table()
     said = [row for row in table.to_pylist() if row["label"] is not None]
     if what.startswith("predictions"):
         assert [(row["expert"], row["label"]) for row in said] == [("model", "robin"), ("model", "raven")]
@@ -447,13 +447,13 @@ def test_a_parquet_file_of_a_dataset_has_the_names_of_its_classes(tmp_path):
     known = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
     pq.write_table(known, tmp_path / "x.parquet")
     assert note_of(tmp_path / "x.parquet") == "recognised as a Hugging Face dataset"
-    said = Source(tmp_path / "x.parquet", exports=True).table().column("label").to_pylist()
+    said = TableFile(tmp_path / "x.parquet", exports=True).table().column("label").to_pylist()
     assert said == ["robin", "raven", None]
     label["names"] = ["robin"]
     known = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
     pq.write_table(known, tmp_path / "x.parquet")
     with pytest.raises(FileError, match=r"x\.parquet"):
-        Source(tmp_path / "x.parquet", exports=True)
+        TableFile(tmp_path / "x.parquet", exports=True)
     pq.write_table(table.replace_schema_metadata({"huggingface": "?"}), tmp_path / "x.parquet")
     assert set(Votes.load(tmp_path / "x.parquet").panel.classes) == {0, 1, -1}
 
@@ -464,7 +464,7 @@ def test_a_dataset_without_rows_has_no_votes(tmp_path):
     state = json.loads((folder / "state.json").read_text())
     (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
     with pytest.raises(FileError, match="birds has no votes: it has no rows"):
-        Source(folder, exports=True)
+        TableFile(folder, exports=True)
 
 
 def test_every_format_has_an_example():

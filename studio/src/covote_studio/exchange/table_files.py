@@ -18,7 +18,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from covote.errors import CovoteError, InputError
-from covote.tables.batches import Source
+from covote.tables.table_file import TableFile
 from covote.tables.words import FORMULA
 from covote_studio.rules import Refused, sentence
 
@@ -53,7 +53,7 @@ def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tu
 
 def _read(place: Path, exports: bool) -> tuple[pa.Table, list[str]]:
     _refuse_open_quotes(place)
-    source = Source(place, exports=exports)
+    source = TableFile(place, exports=exports)
     batches = list(source.batches(source.names, tuple(source.names)))
     empty = pa.table({name: pa.array([], pa.string()) for name in source.names})
     table = pa.Table.from_batches(batches) if batches else empty
