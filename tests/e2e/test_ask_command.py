@@ -1,5 +1,6 @@
 """`covote ask` as a person types it."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -56,9 +57,48 @@ def test_without_gold_only_agreement_is_told(covote, files):
     assert "Asking one expert at a time would have needed" in said
 
 
+def test_the_next_questions_are_a_table_to_fill_in(covote, files):
+    """They go to experts who have not answered the item, and the filled table can be decoded."""
+    table = simulate(files, TRUTH, accuracy=0.95, missing=0.6, seed=1)
+    pq.write_table(table.to_arrow(), "some.parquet")
+    ran = covote(
+        "ask",
+        "some.parquet",
+        "--panel",
+        "panel.toml",
+        "--next",
+        "30",
+        "-o",
+        "questions.csv",
+        "--gold",
+        "gold.csv",
+    )
+    assert ran.status == 0, ran.err
+    assert "30 questions to 9 experts" in ran.err + ran.out
+    rows = list(csv.DictReader(Path("questions.csv").read_text().splitlines()))
+    assert len(rows) == len({row["item"] for row in rows}) == 30
+    assert {row["label"] for row in rows} == {""}
+    names = [str(name) for name in files.names]
+    assert all(table.dense[int(row["item"]), names.index(row["expert"])] == -1 for row in rows)
+    filled = "".join(
+        f"{r['item']},{r['expert']},{files.blocks()[names.index(r['expert'])][0]}\n" for r in rows
+    )
+    Path("filled.csv").write_text("item,expert,label\n" + filled)
+    assert covote("decode", "filled.csv", "--panel", "panel.toml", "-o", "labels.csv").status == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("votes.parquet", "--panel", "panel.toml", "--next", "5"), "give both --next 200 and -o"),
+        (("votes.parquet", "--panel", "panel.toml", "-o", "q.csv"), "give both --next 200 and -o"),
+        (("votes.parquet", "--panel", "panel.toml", "--next", "-5", "-o", "q.csv"), "at least 1, not -5"),
+        (("votes.parquet", "--panel", "panel.toml", "--next", "5", "-o", "q.doc"), "q.doc"),
+        (("votes.parquet", "--panel", "panel.toml", "--next", "5", "-o", "votes.parquet"), "votes.parquet"),
+        (
+            ("votes.parquet", "--panel", "panel.toml", "--next", "5", "-o", "q.csv", "--json"),
+            "leave them out",
+        ),
         (("votes.parquet",), "--panel"),
         (("--panel", "panel.toml", "--json"), "name the file of votes"),
         (("--panel", "panel.toml", "--rule", "guess"), "'guess'"),

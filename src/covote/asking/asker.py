@@ -18,9 +18,11 @@ from covote.asking.asker_arguments import (
     checked_costs,
     checked_money,
 )
-from covote.asking.choosing import Decision, PanelRule, Rule, TieOrder, choose
+from covote.asking.choosing import FREE, Decision, PanelRule, Rule, TieOrder, choose, spread_evenly
+from covote.asking.posterior import Posterior
 from covote.asking.questions import ItemIds, Question, Questions
 from covote.asking.rules import rule_of
+from covote.decoding.gold import Gold
 from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
 from covote.panel import Name, Panel
@@ -29,6 +31,8 @@ from covote.votes import NONE_OF_MINE, Votes
 Array = NDArray[Any]
 
 NONE_TEXT = "none of mine"
+SPARE = 3
+"""How many times as many items as questions are compared, since questions are spread over the experts."""
 PIECE = 1 << 18
 """Cells (items x classes, items x experts) to process at once."""
 
@@ -100,6 +104,37 @@ class Asker:
         self._waiting = np.zeros(size, dtype=np.int32)
         self._spent = np.zeros(size)
 
+    @classmethod
+    def from_votes(
+        cls, votes: Votes, rule: str | Rule | None = None, *, gold: Gold | None = None, **terms: Any
+    ) -> Asker:
+        """Return an Asker that has these answers already, to ask for more; see :meth:`best`.
+
+        Parameters
+        ----------
+        votes
+            The answers so far.
+        rule
+            As for an Asker. By default ``Posterior.estimated(votes)``, which learns from the answers
+            themselves how the experts answer, and promises nothing.
+        gold
+            For the default rule: items whose class is known (``{item id: class}``).
+        **terms
+            `cost`, `budget`, `total`, `away`, `partial` and `seed`, as for an Asker.
+
+        >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "eve"])
+        >>> votes = Votes.from_dense([[0, -1, -1], [1, 1, 2]], panel, items=["photo", "film"])
+        >>> Asker.from_votes(votes, "elimination").next().item.tolist()
+        [0]
+        """
+        made = Posterior.estimated(votes, gold=gold) if rule is None else rule
+        asker = cls(votes.panel, len(votes) if votes.ids is None else votes.items, made, **terms)
+        runs = votes.ragged
+        item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+        part = slice(runs.indptr[0], runs.indptr[-1])
+        asker._restore(item, runs.expert[part].astype(np.int64), runs.label[part].astype(np.int64))
+        return asker
+
     def _pieces(self, rows: Array) -> Iterator[Array]:
         step = max(1, PIECE // max(len(self.panel), len(self.panel.classes)))
         for begin in range(0, len(rows), step):
@@ -124,13 +159,17 @@ class Asker:
         item, expert = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for rows in self._pieces(self._rows(which)):
             found = self._chosen(rows)
-            rows, found = rows[found >= 0], found[found >= 0]
-            self._log.append(rows, found)
-            self._waiting[rows] += 1
-            self._spent[rows] += self._cost[found]
-            item.append(rows)
-            expert.append(found)
+            asked = self._ask(rows[found >= 0], found[found >= 0])
+            item.append(asked.item)
+            expert.append(asked.expert)
         return self._questions(np.concatenate(item), np.concatenate(expert))
+
+    def _ask(self, rows: Array, experts: Array) -> Questions:
+        """Note one question about each of some items."""
+        self._log.append(rows, experts)
+        self._waiting[rows] += 1
+        self._spent[rows] += self._cost[experts]
+        return self._questions(rows, experts)
 
     def _rows(self, which: int | Sequence[Any] | Array | None) -> Ints:
         """Return the items to ask about, which are open and not waiting for an answer."""
@@ -166,6 +205,36 @@ class Asker:
         price = np.where(chosen >= 0, self._cost[chosen], 0.0)
         spent = np.cumsum(price) + self._spent.sum()
         return np.where(spent <= self._total * (1 + 1e-12), chosen, -1)
+
+    def best(self, count: int) -> Questions:
+        """Return the questions whose answers are worth most for their cost, at most one about each item.
+
+        They are spread evenly: an expert gets a second share only when the others have theirs, or cannot
+        help. Items are searched from the one most in doubt, until no other can be worth as much.
+        """
+        count = check_count(count, "the number of questions", 1)
+        rows = self._rows(None)
+        doubt = np.empty(len(rows))
+        for at in self._pieces(np.arange(len(rows))):
+            doubt[at] = self._panel_rule.doubt(self._state(rows[at]))
+        first = np.argsort(-doubt, kind="stable")
+        rows, doubt = rows[first], doubt[first]
+        price = np.maximum(self._cost, FREE)
+        values, best = [np.empty((0, len(self.panel)))], np.empty(0)
+        for some in self._pieces(rows):
+            begin = sum(map(len, values))
+            if len(best) >= SPARE * count and doubt[begin] / price.min() < best[SPARE * count - 1]:
+                break
+            answers = self._log.about(some)
+            free = ~answers.asked(len(self.panel)) & ~self._away
+            free &= self._cost <= (self._budget - self._spent[some])[:, None]
+            state = self._panel_rule.state(answers, ~self._away)
+            values.append(np.where(free, self._panel_rule.value(state, free), 0.0) / price)
+            best = -np.sort(-np.concatenate([best, values[-1].max(axis=1, initial=0.0)]))
+        value = np.concatenate(values)
+        item, expert = spread_evenly(value, self._order.of(rows[: len(value)], self._seed), count)
+        expert = self._affordable(expert)
+        return self._ask(rows[item[expert >= 0]], expert[expert >= 0])
 
     def _questions(self, item: Array, expert: Array) -> Questions:
         return Questions(self.panel, item.astype(np.int64), expert.astype(np.int64), self._ids)

@@ -13,7 +13,7 @@ from covote.panel import Panel
 
 Array = NDArray[Any]
 _PRIME = 2147483647
-_FREE = 1e-12
+FREE = 1e-12
 """The cost that is assumed for a free answer, to divide by it."""
 _EVEN = 1e-9
 """Experts whose values differ by less than this share count as equally good."""
@@ -52,6 +52,9 @@ class PanelRule(Protocol):
 
     def settled(self, state: Any) -> Flags:
         """Return which items are settled."""
+
+    def doubt(self, state: Any) -> NDArray[np.float64]:
+        """Return the most that any answer about each item can be worth."""
 
     def value(self, state: Any, wanted: Flags) -> NDArray[np.float64]:
         """Return the value of each `wanted` answer (items x experts); 0 if it does not help."""
@@ -146,8 +149,33 @@ def choose(panel_rule: PanelRule, state: Any, free: Flags, cost: Array, money: A
         The order among equally good experts (items x experts).
     """
     wanted = free & (cost <= money[:, None])
-    value = np.where(wanted, panel_rule.value(state, wanted), 0.0) / np.maximum(cost, _FREE)
+    value = np.where(wanted, panel_rule.value(state, wanted), 0.0) / np.maximum(cost, FREE)
     most = value.max(axis=1, initial=0.0, keepdims=True)
     late = np.iinfo(order.dtype).max
     best = np.where(value >= most * (1 - _EVEN), order, late).argmin(axis=1)
     return np.where(most[:, 0] > 0, best, -1)
+
+
+def spread_evenly(value: Array, order: Ints, count: int) -> tuple[Ints, Ints]:
+    """Choose at most `count` questions, one per item, by their value; return their items and experts.
+
+    `value` (items x experts) is 0 where a question is of no use. Each expert gets the same share, and those
+    who can help get more only if questions are left. Of equal values, `order` decides.
+
+    >>> value = np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 0.0]])
+    >>> spread_evenly(value, np.zeros((3, 2), dtype=int), 2)
+    (array([0, 1]), array([0, 1]))
+    """
+    open_: Flags = np.asarray(value.any(axis=1))
+    chosen: dict[int, int] = {}
+    share = -(-count // max(1, int(value.any(axis=0).sum())))
+    while len(chosen) < count and open_.any():
+        left = np.full(value.shape[1], share).tolist()
+        rows, experts = np.nonzero(np.where(open_[:, None], value, 0.0))
+        ranked = np.lexsort((order[rows, experts], -value[rows, experts]))
+        for n, i in zip(rows[ranked].tolist(), experts[ranked].tolist(), strict=True):
+            if len(chosen) < count and left[i] and n not in chosen:
+                chosen[n] = i
+                left[i] -= 1
+        open_[list(chosen)] = False
+    return np.array(list(chosen), dtype=np.int64), np.array(list(chosen.values()), dtype=np.int64)

@@ -162,6 +162,11 @@ class CountingOnPanel:
         settled: Flags = np.count_nonzero(state.possible, axis=1) <= 1
         return settled
 
+    def doubt(self, state: CountingState) -> NDArray[np.float64]:
+        """Return how many possible classes there are, beyond one, and the weight of the leading one."""
+        possible = np.count_nonzero(state.possible, axis=1)
+        return np.where(possible > 1, possible + state.possible.shape[1], 0.0)
+
     def value(self, state: CountingState, wanted: Flags) -> NDArray[np.float64]:
         """Return how many classes each expert tells apart: one fewer than the possible classes they know."""
         found = self._known_weight(state.possible.astype(np.float32)) - 1.0

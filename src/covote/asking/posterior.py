@@ -97,11 +97,20 @@ class Posterior:
         return cls(answer_table(gold, known), threshold, prior, error)
 
     @classmethod
-    def estimated(cls, votes: Votes, threshold: float = 0.01, prior: ArrayLike | None = None) -> Posterior:
+    def estimated(
+        cls,
+        votes: Votes,
+        threshold: float = 0.01,
+        *,
+        gold: Gold | None = None,
+        prior: ArrayLike | None = None,
+    ) -> Posterior:
         """Learn how experts answer from the labels of the default decoder; nothing is promised."""
-        label = decode(votes, evidence=False).index
-        known = np.flatnonzero(label >= 0)
-        return cls(answer_table(votes.subset(known), label[known]), threshold, prior)
+        label = decode(votes, gold=gold, evidence=False).index.copy()
+        rows, known = gold_rows(gold, votes)
+        label[rows] = known
+        seen = np.flatnonzero(label >= 0)
+        return cls(answer_table(votes.subset(seen), label[seen]), threshold, prior)
 
     def for_panel(self, panel: Panel) -> PosteriorOnPanel:
         """Return the rule for a panel."""
@@ -156,6 +165,10 @@ class PosteriorOnPanel:
         rows = np.arange(len(state.best))
         sure: Flags = 1.0 - state.share[rows, state.best] <= self._threshold
         return sure
+
+    def doubt(self, state: PosteriorState) -> NDArray[np.float64]:
+        """Return the probability that two draws of a class differ, which an answer can at best bring to 0."""
+        return 1.0 - np.asarray((state.share**2).sum(axis=1), dtype=np.float64)
 
     def value(self, state: PosteriorState, wanted: Flags) -> NDArray[np.float64]:
         """Return how much an answer lowers the expected error.

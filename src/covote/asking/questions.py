@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.asking.answers import Ints
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
+from covote.tables.writing import writing
 
 Array = NDArray[Any]
 
@@ -129,3 +132,19 @@ class Questions:
         blocks = self.panel.blocks()
         for n, i in zip(self.item.tolist(), self.expert.tolist(), strict=True):
             yield Question(n if self.ids is None else self.ids.name(n), self.panel.names[i], blocks[i])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a table with a row per question, to be filled in: .csv, .xlsx, .parquet or .jsonl.
+
+        Its columns are item, expert and an empty label, so that the filled file is a table of answers.
+        """
+        item = [str(question.item) for question in self]
+        expert = [str(question.expert) for question in self]
+        empty = pa.nulls(len(item), pa.string())
+        with writing(path, "table of questions") as table:
+            table.write_batch(
+                pa.record_batch(
+                    [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty],
+                    names=["item", "expert", "label"],
+                )
+            )

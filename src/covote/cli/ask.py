@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from covote import atomic
@@ -35,6 +36,18 @@ def ask(
     panel_file: Annotated[Path | None, typer.Option("--panel", help="Panel file: who knows what.")] = None,
     gold: Gold = None,
     report: Report = None,
+    next_: Annotated[
+        int | None,
+        typer.Option(
+            "--next",
+            help="Write this many questions to --output: the items and experts whose answers are worth most "
+            "for their cost, spread evenly over the experts.",
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="With --next: the questions, .csv, .xlsx, .parquet or .jsonl."),
+    ] = None,
     rule: Annotated[
         str,
         typer.Option(help="In the terminal: when to stop.", **choice("elimination", "vote")),
@@ -49,7 +62,8 @@ def ask(
 ) -> None:
     """Ask only as many experts as needed.
 
-    Replay existing votes, or answer one question after another in the terminal.
+    List the next questions for the answers you have (--next), replay these answers, or answer one question
+    after another in the terminal.
     """
     if panel_file is None:
         raise InputError("asking needs a panel file that lists who knows what: --panel panel.toml")
@@ -58,17 +72,46 @@ def ask(
 
     panel = Panel.load(panel_file)
     if votes is None:
-        if gold is not None or report is not None or reading != Reading() or as_json:
+        more = (gold, report, next_, output_file)
+        if any(one is not None for one in more) or reading != Reading() or as_json:
             raise InputError(
-                "--gold, --report, --json and the reading options need votes to replay; name the file of "
-                "votes"
+                "--gold, --report, --next, --json and the reading options need votes; name the file of votes"
             )
         _converse(panel, rule, state)
         return
+    if (next_ is None) != (output_file is None):
+        raise InputError(
+            "the next questions are written to a file: give both --next 200 and -o questions.csv"
+        )
     check_report(report)
-    atomic.check_apart([report], [votes, panel_file, gold, reading.rename_file])
+    atomic.check_apart([report, output_file], [votes, panel_file, gold, reading.rename_file])
     known = None if gold is None else read_gold(gold, panel, reading)
+    if next_ is not None and output_file is not None:
+        if report is not None or as_json:
+            raise InputError("--report and --json are for a replay; leave them out with --next")
+        _next(VoteFile(votes, panel, reading).read(), known, next_, output_file)
+        return
     _replay(VoteFile(votes, panel, reading).read(), votes.name, known, report, as_json)
+
+
+def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
+    from covote.decoding.gold import like_items
+    from covote.tables.writing import written_format
+
+    written_format(place, "table of questions")
+    asker = Asker.from_votes(votes, gold=None if gold is None else like_items(gold, votes), partial=True)
+    questions = asker.best(count)
+    questions.save(place)
+    experts, each = np.unique(questions.expert, return_counts=True)
+    if len(questions):
+        load = str(each[0]) if each.min() == each.max() else f"{each.min()} to {each.max()}"
+        output.say(
+            f"{output.counted(len(questions), 'question')} to {output.counted(len(experts), 'expert')}, "
+            f"{load} each. Fill in the column label, and add the answers to yours."
+        )
+    else:
+        output.say("No further answer would help: nobody is left to ask about what is in doubt.")
+    output.say_written(place)
 
 
 def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: bool) -> None:
