@@ -11,10 +11,13 @@ from pathlib import Path
 from covote.cli.output import complain, progress_bar, say, say_json, say_table, say_written
 from covote.errors import CovoteError
 from paper.datasets import DataSource, default_folder
-from paper.experiment import TRAINERS, Context
-from paper.pages import Report, cell_text
-from paper.reproduce import reproduce
+from paper.experiment import SIZES, TRAINERS, Context
+from paper.pages import cell_text
+from paper.reproduce import Report, reproduce
 from paper.tables import TABLES
+from paper.tables.fedavg import ONE_SHOT, SCHEMES
+
+SHORT = dict(zip(("two", "all", "one-shot"), (*SCHEMES, ONE_SHOT), strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             say("\n".join(f"{name:14} {title}" for name, title in titles.items()))
         return 0
+    chosen = {SHORT[name] for name in asked.schemes}
     try:
         with progress_bar() as progress:
             context = Context(
@@ -37,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 train=not asked.stored,
                 progress=progress,
                 keep=asked.keep,
+                workers=asked.workers,
+                curves=lambda size, scheme: size in asked.sizes and scheme in chosen,
             )
             report = reproduce(context, asked.tables)
     except CovoteError as error:
@@ -75,6 +81,15 @@ def _parser() -> argparse.ArgumentParser:
         "--keep", type=Path, default=default_folder().parent / "experts",
         help="where everything trained is kept; a rerun continues there (default: %(default)s)",
     )  # fmt: skip
+    add("--workers", type=int, help="processes that train networks (default: one for each core)")
+    add(
+        "--sizes", type=int, nargs="+", choices=SIZES, default=SIZES, metavar="R",
+        help="for fedavg: the sizes of experts whose curves are made (default: 2 4 6 8)",
+    )  # fmt: skip
+    add(
+        "--schemes", nargs="+", choices=tuple(SHORT), default=tuple(SHORT),
+        help="for fedavg: the curves that are made (default: all three)",
+    )  # fmt: skip
     add("--stored", action="store_true", help="write the pages from what is stored, without training")
     add("--seed", type=int, default=0)
     add("--json", action="store_true", help="print the results as JSON")
@@ -83,19 +98,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _say_report(report: Report) -> None:
     for section in report.sections:
-        if section.name not in report.fresh:
-            continue
         mark = " [surrogate models]" if section.surrogate else ""
         say(f"{section.title}{mark}")
         for grid in section.grids:
             say(f"  {grid.title}")
             rows = [[name, *(cell_text(cell, grid.digits) for cell in row)] for name, row in grid.rows]
             say_table(["", *grid.columns], rows, "<" + ">" * len(grid.columns), indent="    ")
+        for claim in section.claims:
+            say(f"  {claim.text}: {claim.verdict} ({claim.evidence})")
         for sentence in section.findings:
             say(f"  {sentence}")
         say()
-    say("In brackets: the paper's value." if report.fresh else "Nothing was run.")
-    say_written(*report.files)
+    say("In brackets: the paper's value." if report.sections else "Nothing was run.")
+    if report.sections:
+        say_written(report.page)
 
 
 if __name__ == "__main__":

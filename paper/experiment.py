@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,10 @@ class Context:
         How experts are trained, and their seed.
     train
         Whether to train experts that are not stored; otherwise, tables that need them are left out.
+    workers
+        How many processes train networks (default: one for each core).
+    curves
+        Which curves of federated averaging to make, by R and scheme; stored ones are shown in any case.
     """
 
     source: DataSource
@@ -60,6 +64,8 @@ class Context:
     train: bool = True
     progress: Progress = lambda done, total, message: None
     keep: Path | None = None
+    workers: int | None = None
+    curves: Callable[[int, str], bool] = lambda size, scheme: True
     _images: dict[str, ImageSet] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -68,8 +74,8 @@ class Context:
 
     @cached_property
     def store(self) -> Store:
-        """The results of this profile so far."""
-        return Store(self.out, self.profile, self.keep)
+        """Everything that is trained."""
+        return Store(self.keep or self.out / "experts")
 
     def images(self, name: str) -> ImageSet:
         """Return an image set; it is read once."""
@@ -107,6 +113,8 @@ class Context:
                     "yet; run again without --stored"
                 )
             wanted = there
+        if isinstance(model, neural.NeuralTrainer):
+            model = replace(model, workers=self.workers)
         return self.store.experts(data, model, wanted, self.progress)
 
 

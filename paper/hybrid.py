@@ -25,10 +25,10 @@ LOCAL = Local("strided", batch=16, rate=0.1)
 EVERY = tuple(range(10))
 
 
-def last(course: Iterator[tuple[Weights, int]]) -> tuple[Weights, int]:
-    """Return what the last round or epoch yields."""
-    *_, (weights, seen) = course
-    return weights, seen
+def last(course: Iterator[tuple[list[Weights], int]]) -> list[Weights]:
+    """Return the weights after the last round or epoch."""
+    *_, (models, _) = course
+    return models
 
 
 def main() -> None:
@@ -47,22 +47,22 @@ def main() -> None:
         def right(weights: Weights) -> float:
             return float(np.mean(clients.answers(weights, X_new).argmax(axis=1) == y_new))
 
-        experts, seen = last(one_shot(clients, 20))
+        experts = last(one_shot(clients, 20))
         labels = decode(clients.votes(experts, panel, X_new))
         share = labels.chances(y_new).mean()
-        print(f"One-shot votes of {len(panel)} experts: {share:.1%} ({seen:,} images seen)")
+        print(f"One-shot votes of {len(panel)} experts: {share:.1%}")
 
         # The panel teaches one model with what it says about the pool.
         taught = decode(clients.votes(experts, panel, X_pool)).index
         known = taught >= 0
-        pupil, _ = last(rounds(Clients(X_pool[known], taught[known], [EVERY], 10, LOCAL, 0), 20, None, 0))
+        (pupil,) = last(rounds(Clients(X_pool[known], taught[known], [EVERY], 10, LOCAL, 0), 20, None, 0))
         print(f"One model that learned from the panel's labels: {right(pupil):.1%}")
 
         print("\nFedAvg, 2 of 9 clients per round:")
         print("  rounds   from scratch   from the pupil")
         fresh = rounds(clients, 40, 2, seed=1)
         warm = rounds(clients, 40, 2, seed=1, start=pupil)
-        for n, ((cold, _), (hot, _)) in enumerate(zip(fresh, warm, strict=True), start=1):
+        for n, (([cold], _), ([hot], _)) in enumerate(zip(fresh, warm, strict=True), start=1):
             if n in (1, 5, 10, 20, 40):
                 print(f"  {n:6}   {right(cold):12.1%}   {right(hot):14.1%}")
 

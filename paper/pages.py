@@ -1,13 +1,16 @@
-"""The results of a run as a page of Markdown with its pictures, and JSON for programs."""
+"""The page of results of a profile, in Markdown: what holds, and one section for every table and figure.
+
+The page is also the store of finished sections: a table that is built again replaces its own section and
+its own rows of the first table, and nothing else.
+"""
 
 from __future__ import annotations
 
 import datetime
-import json
 import platform
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from covote import __version__, atomic
 from paper.sections import Cell, Grid, Section
@@ -18,61 +21,47 @@ PROFILES = {
     "network at its level of accuracy. Every expert is trained from scratch on its own classes only, all "
     "for the same number of epochs.",
 }
+CLAIMS, MISSING = "What holds", "Not run yet"
+_HEAD = ("| where | the paper's claim | | evidence |", "|---|---|---|---|")
 
 
-@dataclass(frozen=True)
-class Report:
-    """The results of a run: its sections, what could not run and why, the time, and the files written.
-
-    `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
-    CPU time that training took, in this run or the runs that it continued.
-    """
-
-    profile: str
-    sections: tuple[Section, ...]
-    fresh: tuple[str, ...]
-    left_out: dict[str, str]
-    seconds: float
-    cpu_seconds: float
-    training_seconds: float
-    files: tuple[Path, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything but the pictures, for programs."""
-        return {
-            "profile": self.profile,
-            "seconds": round(self.seconds, 1),
-            "cpu_seconds": round(self.cpu_seconds, 1),
-            "training_cpu_seconds": round(self.training_seconds, 1),
-            "sections": [section.as_dict() for section in self.sections],
-            "left_out": self.left_out,
-            "files": [str(path) for path in self.files],
-        }
+def write_page(page: Path, profile: str, section: Section, order: Sequence[str]) -> None:
+    """Put a section and its pictures into a page, which is made if it is not there; `order` is of titles."""
+    pictures = page.with_name(f"{profile}-pictures")
+    if section.pictures:
+        atomic.make_folder(pictures, "--output")
+    for picture in section.pictures:
+        atomic.write_text(pictures / f"{picture.name}.svg", picture.svg)
+    before = page.read_text(encoding="utf-8") if page.exists() else ""
+    atomic.write_text(page, with_section(before, profile, section, order, pictures.name))
 
 
-def write_pages(report: Report, out: Path) -> Report:
-    """Write the page, its pictures and the JSON; return the report with the files."""
-    folder = out / f"{report.profile}-pictures"
-    drawn = {p.name: p.svg for section in report.sections for p in section.pictures}
-    if drawn:
-        atomic.make_folder(folder, "--output")
-    for name, text in drawn.items():
-        atomic.write_text(folder / f"{name}.svg", text)
-    markdown, data = (out / f"{report.profile}.{ending}" for ending in ("md", "json"))
-    atomic.write_text(markdown, markdown_page(report, folder.name))
-    complete = replace(report, files=(markdown, data))
-    atomic.write_text(data, json.dumps(complete.as_dict(), indent=1, ensure_ascii=False) + "\n")
-    return complete
-
-
-def about(report: Report) -> dict[str, str]:
-    """Describe how the numbers were made."""
-    return {
-        "profile": f"{report.profile}. {PROFILES[report.profile]}",
-        "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",
-        "time": f"this run took {minutes(report.seconds)} ({minutes(report.cpu_seconds)} of CPU time); "
-        f"training took {minutes(report.training_seconds)} of CPU time, now or in earlier runs",
-    }
+def with_section(before: str, profile: str, section: Section, order: Sequence[str], pictures: str) -> str:
+    """Return the text of a page with a new or replaced section."""
+    parts = re.split(r"^## (.*)\n", before, flags=re.MULTILINE)
+    blocks = dict(zip(parts[1::2], parts[2::2], strict=True))
+    rows = [line for line in blocks.pop(CLAIMS, "").splitlines() if line.startswith("| ")][1:]
+    label = section.title.split(":")[0]
+    blocks.pop(MISSING, None)
+    rows = [row for row in rows if not row.startswith(f"| {label} |")]
+    rows += [f"| {label} | {claim.text} | {claim.verdict} | {claim.evidence} |" for claim in section.claims]
+    labels = [title.split(":")[0] for title in order]
+    rows.sort(key=lambda row: labels.index(row.split(" | ")[0].removeprefix("| ")))
+    blocks[section.title] = "\n" + "\n".join(_section(section, pictures))
+    missing = [title for title in order if title not in blocks]
+    lines = [
+        f"# Results of profile {profile}",
+        "",
+        PROFILES[profile],
+        "Numbers in brackets are the paper's.",
+        "",
+    ]
+    lines += [f"## {CLAIMS}", "", *_HEAD, *rows, ""]
+    text = "\n".join(lines) + "\n"
+    text += "".join(f"## {title}\n{blocks[title].rstrip()}\n\n" for title in order if title in blocks)
+    if missing:
+        text += f"## {MISSING}\n\n" + "".join(f"- {title}\n" for title in missing)
+    return text.rstrip() + "\n"
 
 
 def minutes(seconds: float) -> str:
@@ -106,40 +95,26 @@ def cell_text(cell: Cell, digits: int) -> str:
     return f"{ours} ({number(cell.paper, cell.paper_spread, digits)})"
 
 
-def markdown_page(report: Report, pictures: str) -> str:
-    """Return the page as Markdown; pictures are files in a folder next to it."""
-    lines = [f"# Reproduction of the paper's experiments: profile {report.profile}", ""]
-    lines += [f"- {name}: {text}" for name, text in about(report).items()]
-    lines += ["", "Numbers in brackets are the paper's.", ""]
-    for section in report.sections:
-        lines += _markdown_section(section, pictures)
-    if report.left_out:
-        lines += ["## Not run", ""]
-        lines += [f"- `{name}`: {reason}" for name, reason in report.left_out.items()]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _markdown_section(section: Section, pictures: str) -> list[str]:
-    lines = [f"## {section.title}", ""]
+def _section(section: Section, pictures: str) -> list[str]:
+    lines = []
     if section.models:
         mark = " **Surrogate models**, not the paper's." if section.surrogate else ""
         lines += [f"Experts: {section.models}.{mark}", ""]
     lines += [f"- {sentence}" for sentence in section.findings]
     lines.append("")
     for grid in section.grids:
-        lines += _markdown_grid(grid)
+        lines += _grid(grid)
     for picture in section.pictures:
         lines += [f"![{picture.caption}]({pictures}/{picture.name}.svg)", ""]
     if section.differences:
-        lines += ["What differs from the paper:", ""]
-        lines += [f"- {sentence}" for sentence in section.differences]
-    if section.seconds:
-        lines += ["", f"Training: {minutes(section.seconds)} of CPU time."]
-    return [*lines, ""]
+        lines += ["What differs from the paper:", "", *(f"- {one}" for one in section.differences), ""]
+    lines += [f"Not run: {part} ({why})." for part, why in section.left_out.items()]
+    made = f"Made with covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}."
+    training = f" Training: {minutes(section.seconds)} of CPU time." if section.seconds else ""
+    return [*lines, made + training]
 
 
-def _markdown_grid(grid: Grid) -> list[str]:
+def _grid(grid: Grid) -> list[str]:
     lines = [f"**{grid.title}**", "", f"| | {' | '.join(grid.columns)} |"]
     lines.append("|---" * (1 + len(grid.columns)) + "|")
     for name, cells in grid.rows:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from covote.files.report.charts import svg
 
@@ -26,8 +26,8 @@ class Measured:
         98.93, not 0.9893; a standard deviation or half the width of an interval, as the table says.
     removed
         How many experts of the greedy cover were missing.
-    experts
-        How many experts a random panel had; None for the greedy cover.
+    experts, draw
+        How many experts a random panel had, and the number of its draw; None for the greedy cover.
     """
 
     images: str
@@ -38,6 +38,7 @@ class Measured:
     spread: float | None = None
     removed: int = 0
     experts: int | None = None
+    draw: int | None = None
 
 
 def picked(found: Iterable[Measured], **wanted: Any) -> list[Measured]:
@@ -89,16 +90,53 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure (or its SVG text), its file name without ending, and a caption."""
+    """A figure, its file name without ending, and a caption."""
 
     name: str
-    figure: Figure | str
+    figure: Figure
     caption: str
 
     @property
     def svg(self) -> str:
         """The picture as SVG."""
-        return self.figure if isinstance(self.figure, str) else svg(self.figure)
+        return svg(self.figure)
+
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be told"
+
+
+class Claim(NamedTuple):
+    """A claim of the paper, whether it holds here (or for which cases), and the numbers that say so."""
+
+    text: str
+    verdict: str
+    evidence: str
+
+
+def judge(value: float, half: float, least: float = 0.0) -> str:
+    """Return whether a value, known up to `half`, is above `least`.
+
+    >>> judge(1.2, 0.5), judge(-1.2, 0.5), judge(0.2, 0.5)
+    ('holds', 'does not hold', 'cannot be told')
+    """
+    if abs(value - least) <= half:
+        return OPEN
+    return HOLDS if value > least else FAILS
+
+
+def verdict(cases: Mapping[str, str]) -> str:
+    """Return the verdicts on several cases in one line.
+
+    >>> verdict({"R = 2": "holds", "R = 4": "holds"})
+    'holds'
+    >>> verdict({"R = 2": "holds", "R = 4": "cannot be told"})
+    'holds: R = 2; cannot be told: R = 4'
+    """
+    groups = {said: [name for name, one in cases.items() if one == said] for said in (HOLDS, FAILS, OPEN)}
+    told = {said: names for said, names in groups.items() if names}
+    if len(told) == 1:
+        return next(iter(told))
+    return "; ".join(f"{said}: {', '.join(names)}" for said, names in told.items()) or OPEN
 
 
 @dataclass(frozen=True)
@@ -113,6 +151,8 @@ class Section:
         What to show.
     findings
         What a reader should take from it, in sentences.
+    claims
+        What the paper says about it, and whether it holds.
     differences
         What differs from the paper's set-up, in sentences.
     models
@@ -130,6 +170,7 @@ class Section:
     grids: tuple[Grid, ...] = ()
     pictures: tuple[Picture, ...] = ()
     findings: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
     differences: tuple[str, ...] = ()
     models: str = ""
     surrogate: bool = False
@@ -148,6 +189,7 @@ class Section:
             "surrogate": self.surrogate,
             "cpu_seconds": round(self.seconds, 1),
             "findings": list(self.findings),
+            "claims": [claim._asdict() for claim in self.claims],
             "differences": list(self.differences),
             "left_out": self.left_out,
             "measured": [_filled(one) for one in self.measured],
@@ -163,33 +205,6 @@ class Section:
             ],
             "pictures": [picture.name for picture in self.pictures],
         }
-
-    def with_pictures(self) -> dict[str, Any]:
-        """Return everything, with pictures as SVG, for :meth:`from_dict`."""
-        pictures = [{"name": p.name, "figure": p.svg, "caption": p.caption} for p in self.pictures]
-        return self.as_dict() | {"pictures": pictures}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Section:
-        """Return the section that :meth:`with_pictures` wrote down."""
-        return cls(
-            grids=tuple(
-                Grid(
-                    grid["title"],
-                    tuple(grid["columns"]),
-                    tuple((name, tuple(Cell(**cell) for cell in row)) for name, row in grid["rows"].items()),
-                    grid["note"],
-                    grid["digits"],
-                )
-                for grid in data["grids"]
-            ),
-            pictures=tuple(Picture(**picture) for picture in data["pictures"]),
-            findings=tuple(data["findings"]),
-            differences=tuple(data["differences"]),
-            seconds=data["cpu_seconds"],
-            measured=tuple(Measured(**one) for one in data["measured"]),
-            **{name: data[name] for name in ("models", "surrogate", "left_out", "name", "title")},
-        )
 
 
 def _filled(value: Cell | Measured) -> dict[str, Any]:

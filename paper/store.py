@@ -1,6 +1,6 @@
-"""The one store of results: votes of experts (a Parquet file each), learning curves and finished sections.
+"""The store of trained experts: their votes and probabilities, a Parquet file each.
 
-Every result is stored as soon as it is complete, so an interrupted run resumes where it stopped.
+Every expert is stored as soon as it is complete, so an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from covote.votes import Votes
 from paper.datasets import ImageSet
 from paper.trainers import Subset, Trained, Trainer, file_name
 
-Result = TypeVar("Result")
 SPLITS = ("train", "test")
 
 
@@ -104,36 +103,13 @@ class Experts:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results of one profile. Stored results are used; missing ones are computed and added.
+    """A folder of trained experts: their answers, and what is needed to resume a training.
 
-    Sections and curves are JSON in `KIND/PROFILE` of `folder`. Experts are in `kept_in` (default: `experts`
-    of `folder`), which several runs may share: their answers, and what is needed to resume a training.
+    Stored experts are used; missing ones are trained and added. Several runs may share a folder.
     """
 
     folder: Path
-    profile: str = "quick"
-    kept_in: Path | None = None
     _read: dict[Path, StoredExpert] = field(default_factory=dict, repr=False, compare=False)
-
-    def keep(self, kind: str, name: str, value: dict[str, Any]) -> None:
-        """Write a finished piece of work, completely or not at all."""
-        path = self.path(kind, name)
-        atomic.make_folder(path.parent, "--output")
-        atomic.write_text(path, json.dumps(value, ensure_ascii=False) + "\n")
-
-    def kept(self, kind: str, name: str, make: Callable[[dict[str, Any]], Result]) -> Result | None:
-        """Return a stored piece of work, as `make` reads it; None if there is none."""
-        path = self.path(kind, name)
-        if not path.is_file():
-            return None
-        try:
-            return make(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise FileError(f"{path} cannot be read ({error!r}); remove it and run again") from error
-
-    def path(self, kind: str, name: str) -> Path:
-        """Return the file of a piece of work."""
-        return self.folder / kind / self.profile / f"{name}.json"
 
     def stored(self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
         """Return the subsets whose experts are stored."""
@@ -160,16 +136,12 @@ class Store:
             self._read[path] = read_expert(path, data)
         return self._read[path]
 
-    def seconds(self) -> float:
-        """Return the CPU time of training all experts that this run has read."""
-        return sum(expert.seconds for expert in self._read.values())
-
     def place(self, data: ImageSet, trainer: Trainer) -> Path:
         """Return the folder for votes of this trainer on these images."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
         words = re.sub(r"[^a-z0-9]+", "-", trainer.name.lower()).strip("-")[:40]
-        return (self.kept_in or self.folder / "experts") / f"{data.name}-{words}-{mark}"
+        return self.folder / f"{data.name}-{words}-{mark}"
 
 
 def _file(place: Path, subset: Subset) -> Path:

@@ -38,7 +38,7 @@ TABLES: dict[str, Experiment] = {
         partial(greedy_covers.accuracy_table, images="cifar10"),
         lambda context: {"cifar10": greedy_covers.wanted()},
     ),
-    "fedavg": Experiment("Figures: learning curves of FedAvg and one-shot votes", fedavg.build),
+    "fedavg": Experiment("Figures 2 and 3: learning curves of FedAvg and one-shot votes", fedavg.build),
     "missing": Experiment(
         "Table III: CIFAR-10 with one and two experts missing",
         missing.build,
@@ -47,9 +47,9 @@ TABLES: dict[str, Experiment] = {
     "random": Experiment("Table IV: CIFAR-10 with random panels", random.build, random.needs),
     "lessdata": Experiment("Table V: CIFAR-10 with less data and less training", greedy_covers.less_data),
     "justification": Experiment(
-        "Figures: answers about unfamiliar classes", justification.build, justification.needs
+        "Figure 1: answers about unfamiliar classes", justification.build, justification.needs
     ),
     "bounds": Experiment("Numerical claims: sizes of covers, Theorems 2 to 5", bounds.build),
-    "beyond": Experiment("Beyond the paper: decoders, better covers, other data", beyond.build, beyond.needs),
+    "beyond": Experiment("Beyond the paper: better covers, other data", beyond.build, beyond.needs),
 }
 """Every table and figure by name, in the order of the page."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.errors import DataError
 from covote.progress import Progress
 from paper import paper_values
 from paper.charts import bars
@@ -32,7 +33,7 @@ from paper.experiment import (
     subsets_of,
 )
 from paper.paper_values import Accuracies
-from paper.sections import Cell, Grid, Measured, Picture, Section, by_size
+from paper.sections import Cell, Claim, Grid, Measured, Picture, Section, by_size, judge, verdict
 from paper.store import SPLITS, Experts, Store
 from paper.trainers import Subset, Trainer
 
@@ -99,7 +100,7 @@ def compare_sizes(
     classes = len(data.classes)
     subsets = [tuple(range(classes))]
     subsets += [subset for size in sizes for subset in subsets_of(paper_panel(size, classes))]
-    return _table(Store(keep, kept_in=keep).experts(data, trainer, subsets, progress), sizes, {}, "")
+    return _table(Store(keep).experts(data, trainer, subsets, progress), sizes, {}, "")
 
 
 def _table(experts: Experts, sizes: Sequence[int], paper: Mapping[str, Accuracies], nets: str) -> Section:
@@ -115,7 +116,8 @@ def _table(experts: Experts, sizes: Sequence[int], paper: Mapping[str, Accuracie
         (cover_grid(f"{name}: accuracy in percent", found, paper, note, sizes), *_training(experts)),
         (_picture(experts.data.name, found, paper.get("test", {}), caption),),
         findings(chances, paper.get("test", {}), (*sizes, len(experts.data.classes))),
-        differences(experts, nets),
+        claims=(nearly(chances, paper.get("test", {}), len(experts.data.classes)),),
+        differences=differences(experts, nets),
         measured=found,
         **experts.about,
     )
@@ -149,7 +151,33 @@ def less_data(context: Context) -> Section:
         "so near to its test accuracy that it seems to be on all 50,000 training images, most of them unseen."
     )
     pictures = tuple(replace(picture, name="lessdata") for picture in made.pictures)
-    return replace(made, pictures=pictures, differences=tuple(said))
+    try:
+        whole = replace(context, train=False).experts("cifar10", wanted(), partly=True)
+    except DataError:  # none is stored
+        whole = replace(experts, by_subset={})
+    claims = (degraded(experts, whole),)
+    return replace(made, pictures=pictures, claims=claims, differences=tuple(said))
+
+
+def degraded(few: Experts, many: Experts) -> Claim:
+    """Judge whether less data and less training cost accuracy, on the panels that both have."""
+    both = {size: subsets for size, subsets in panels_of(few).items() if many.has(subsets)}
+    falls = {
+        size: paired(*(panel_chances(experts, subsets, "test", PAPER) for experts in (many, few)))
+        for size, subsets in both.items()
+    }
+    less, more = paper_values.LESS_DATA["test"], paper_values.CIFAR10["test"]
+    told = (
+        f"R = {size}: {fall:.2f} ± {half:.2f}"
+        + (f" (paper: {more[size] - less[size]:.2f})" if size in less else "")
+        for size, (fall, half) in falls.items()
+    )
+    return Claim(
+        "a tenth of the images and half of the epochs cost accuracy",
+        verdict({f"R = {size}": judge(*fall) for size, fall in falls.items()}),
+        "points lost from Table II, 95% intervals paired over the test images: "
+        + ("; ".join(told) or "the experts of Table II are not stored here"),
+    )
 
 
 def cover_grid(
@@ -186,25 +214,12 @@ def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: s
 def findings(
     chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, sizes: Sequence[int]
 ) -> tuple[str, ...]:
-    """State how far the covers are from the centralised model, and the order of the sizes.
+    """State the order of the sizes.
 
     `chances` has, by size, the probability that the paper's vote labels each test image right.
     """
-    *covers, whole = sizes
     missing = [size for size in sizes if size not in chances]
     said = [f"Not trained yet: R = {', '.join(map(str, missing))}."] if missing else []
-    if whole in chances and len(chances) > 1:
-        gaps = []
-        for size in (size for size in covers if size in chances):
-            ahead, half = paired(chances[size], chances[whole])
-            theirs = (
-                f" (paper: {paper[size] - paper[whole]:+.2f})" if size in paper and whole in paper else ""
-            )
-            gaps.append(f"R = {size}: {ahead:+z.2f} ± {half:.2f}{theirs}")
-        said.append(
-            f"Points ahead of the centralised model, by the paper's vote, with 95% intervals paired over "
-            f"the {len(chances[whole]):,} test images: {'; '.join(gaps)}."
-        )
     if len(chances) > 1:
         order = sorted(chances, key=lambda size: float(chances[size].mean()))
         alike = [
@@ -219,6 +234,26 @@ def findings(
             + (f"; neighbours that these images do not tell apart: {', '.join(alike)}." if alike else ".")
         )
     return tuple(said) or ("Too few experts are trained yet to say anything.",)
+
+
+NEARLY = 1.0
+"""Points behind the centralised model that still count as nearly as accurate."""
+
+
+def nearly(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, whole: int) -> Claim:
+    """Judge whether the covers are nearly as accurate as the centralised model, by the paper's vote."""
+    gaps = {size: paired(one, chances[whole]) for size, one in chances.items() if size < whole in chances}
+    told = (
+        f"R = {size}: {ahead:+z.2f} ± {half:.2f}"
+        + (f" (paper: {paper[size] - paper[whole]:+.2f})" if {size, whole} <= paper.keys() else "")
+        for size, (ahead, half) in gaps.items()
+    )
+    return Claim(
+        f"panels are nearly as accurate as the centralised model (at most {NEARLY:g} point behind)",
+        verdict({f"R = {size}": judge(ahead, half, -NEARLY) for size, (ahead, half) in gaps.items()}),
+        "points ahead of it, 95% intervals paired over the test images: "
+        + ("; ".join(told) or "not trained yet"),
+    )
 
 
 def differences(experts: Experts, nets: str) -> tuple[str, ...]:

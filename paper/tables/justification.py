@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covote.files.report.charts import COLOURS, new_figure
 from paper.experiment import SIZES, Context, Needs, paper_subsets
-from paper.sections import Cell, Grid, Picture, Section
+from paper.sections import FAILS, HOLDS, Cell, Claim, Grid, Picture, Section, verdict
 from paper.store import Experts
 from paper.trainers.neural import quick_softmax
 
@@ -33,7 +33,7 @@ def build(context: Context) -> Section:
     return Section(
         grids=(_softmax_grid(by_size), _entropy_grid(by_size)),
         pictures=_pictures(by_size),
-        findings=_findings(by_size),
+        claims=_claims(by_size),
         differences=_differences(experts),
         **experts.about,
     )
@@ -142,30 +142,32 @@ def _entropy_grid(groups: Groups) -> Grid:
     )
 
 
-def _findings(groups: Groups) -> tuple[str, ...]:
+def _claims(groups: Groups) -> tuple[Claim, ...]:
     sure = {name: 100 * float(np.mean(_all(g, "unfamiliar") > SURE)) for name, g in groups.items()}
     even = {name: 100 * float(np.mean(_all(g, "entropies") > UNIFORM)) for name, g in groups.items()}
-    all_sure, all_even = sure.pop("all 62"), even.pop("all 62")
     familiar = 100 * float(np.mean(_all(groups["all 62"], "familiar") > SURE))
     return (
-        f"{all_sure:.1f}% of the answers about unfamiliar classes have a softmax above {SURE}, against "
-        f"{familiar:.1f}% of those about familiar ones. The paper's claim, that experts are often extremely "
-        f"confident about what they do not know (here: in more than half of the answers), "
-        f"{_holds(all_sure, sure, 50)}.",
-        f"{all_even:.1f}% of the pairs of expert and unfamiliar class have a normalised entropy above "
-        f"{UNIFORM}. The paper's claim, that a nontrivial proportion (here: more than 5%) behaves like "
-        f"uniform noise, {_holds(all_even, even, 5)}.",
+        Claim(
+            "experts are often extremely confident about classes they do not know "
+            f"(here: a softmax above {SURE} in more than half of the answers)",
+            _above(sure, 50),
+            f"{_listed(sure)}; about familiar classes {familiar:.1f}%",
+        ),
+        Claim(
+            "their answers about a nontrivial proportion of classes are like uniform noise "
+            f"(here: a normalised entropy above {UNIFORM} in more than 5% of the pairs of expert and class)",
+            _above(even, 5),
+            _listed(even),
+        ),
     )
 
 
-def _holds(whole: float, parts: dict[str, float], least: float) -> str:
-    """State whether a share is above `least`, overall and for the groups that differ."""
-    holds = whole > least
-    others = [f"{name} ({share:.1f}%)" for name, share in parts.items() if (share > least) != holds]
-    said = "holds" if holds else "does not hold"
-    if others:
-        said += f", but {'not ' if holds else ''}with {', '.join(others)}"
-    return said
+def _above(shares: dict[str, float], least: float) -> str:
+    return verdict({name: HOLDS if share > least else FAILS for name, share in shares.items()})
+
+
+def _listed(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name}: {share:.1f}%" for name, share in shares.items())
 
 
 def _differences(experts: Experts) -> tuple[str, ...]:

@@ -52,8 +52,7 @@ def test_experts_come_back_as_they_were_trained(tmp_path):
         assert np.array_equal(kept.votes["test"], known[trained.test.argmax(axis=1)])
         np.testing.assert_allclose(kept.probabilities["train"], trained.train, atol=1e-3)
     again = Store(tmp_path)
-    again.experts(data, model, SUBSETS, quiet)
-    assert experts.seconds == again.seconds() == 7.5
+    assert experts.seconds == again.experts(data, model, SUBSETS, quiet).seconds == 7.5
     assert experts.train_rows == 150
     assert np.array_equal(experts.truth("train"), data.train_y[:150])
     votes = experts.votes(SUBSETS, "train", soft=True)

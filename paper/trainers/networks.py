@@ -230,6 +230,12 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def autocast(device: torch.device, wanted: bool) -> torch.autocast:
+    """Compute in 16 bits inside the block, if wanted, and where that is faster."""
+    fast = device.type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted and fast)
+
+
 def _fit(
     images: NDArray[np.uint8],
     truth: NDArray[np.integer[Any]],
@@ -247,8 +253,6 @@ def _fit(
     if isinstance(network, Whitened):
         network.look_at((as_tensor(images[:5000], device) - mean) / scale)
     optimiser = make_optimiser(network, recipe)
-    # Without AVX-512, arithmetic in 16 bits is slow.
-    halved = recipe.bfloat16 and (device.type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512")
     expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
     # Every second epoch mirrors what the epoch before it showed.
     mirrored = torch.rand(len(images), generator=generator) < 0.5
@@ -273,7 +277,7 @@ def _fit(
                 )
             optimiser.zero_grad()
             truths = wanted[rows].to(device)
-            with torch.autocast(device.type, torch.bfloat16, enabled=halved):
+            with autocast(device, recipe.bfloat16):
                 answers = network(part)
             functional.cross_entropy(answers.float(), truths, label_smoothing=recipe.smoothing).backward()
             optimiser.step()

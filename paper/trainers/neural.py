@@ -91,12 +91,15 @@ class Local:
     network
         A name of :data:`paper.trainers.networks.NETWORKS`, one without running statistics.
     batch, rate
-        Images per step, and the learning rate.
+        The most images per step, and the learning rate.
+    bfloat16
+        Whether steps compute in 16 bits where that is faster.
     """
 
     network: str
     batch: int
     rate: float
+    bfloat16: bool = False
 
 
 # The figure only shows how confident networks are, so a short training of a small one is enough.
