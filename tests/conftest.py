@@ -1,8 +1,10 @@
 """Settings and fixtures that all tests share."""
 
 import gc
+import importlib
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,16 @@ def pytest_collection_finish():
 def pytest_unconfigure():
     """Let Python clear up everything at its end; DuckDB complains about what is left."""
     gc.unfreeze()
+
+
+def benchmark(name):
+    """Import a program of the benchmarks, which are not a package and must not hide other modules."""
+    folder = str(ROOT / "benchmarks")
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(folder)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ RUNS = {
     "check": ("check", "panel.toml"),
     "complete": ("complete", "part.toml", 2, "-o", "whole.toml"),
     "select": ("select", "panel.toml", "-o", "chosen.toml"),
-    "docs": ("docs", "status"),
+    "docs": ("docs", "trust"),
     "bounds": ("bounds", 10, 4, "--plot", "bounds.svg"),
     "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
     "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv"),

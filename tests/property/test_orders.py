@@ -1,15 +1,12 @@
 """The order of items, experts and classes changes nothing; benchmarks/orders.py has 1,000 cases."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
+from tests.conftest import benchmark
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-orders = __import__("orders")
+orders = benchmark("orders")
 
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")

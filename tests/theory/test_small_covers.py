@@ -1,10 +1,7 @@
 """The ratios that few experts can reach are proved again, and heavier claims are refused."""
 
-import importlib
-import sys
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,21 +9,10 @@ from scipy.optimize import linprog
 
 from covote.bounds import best_lower_bound
 from covote.bounds.cover_sizes import CELLS, RATIOS
+from tests.conftest import benchmark
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-def load(name):
-    """Import a program of the benchmarks, which are not a package."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
-
-prover = load("prove_small_covers")
-cells = load("prove_cells")
+prover = benchmark("prove_small_covers")
+cells = benchmark("prove_cells")
 FAST = [experts for experts in RATIOS if experts <= 13]
 
 
