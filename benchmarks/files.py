@@ -48,16 +48,17 @@ def make_files(folder: Path, votes: int) -> None:
 
     from covote.panel import Panel
     from covote.simulation import simulate
-    from covote.simulation.error_curve import random_panel
+    from covote.votes import Votes
 
-    knows = random_panel(CLASSES, SIZE, EXPERTS, [0]).knows
+    knows = np.random.default_rng(0).random((EXPERTS, CLASSES)).argsort(axis=1) < SIZE
     panel = Panel([f"class-{k}" for k in range(CLASSES)], knows)
     panel.save(folder / "panel.toml")
     items = -(-votes // EXPERTS)
     writers: dict[str, pq.ParquetWriter] = {}
     for start in range(0, items, PART):
         truth = np.random.default_rng([0, start]).integers(0, CLASSES, min(PART, items - start))
-        part = simulate(panel, truth, first=start)
+        drawn = simulate(panel, truth, seed=start)
+        part = Votes.from_dense(drawn.dense, panel, items=np.arange(start, start + len(truth)))
         for shape in ("wide", "long"):
             table = part.to_arrow(shape)
             names = [name for name in table.column_names if name != "item"]

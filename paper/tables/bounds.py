@@ -8,9 +8,8 @@ import numpy as np
 
 from covote.bounds import best_lower_bound, counting_bound, greedy_guarantee, random_cover_bound
 from covote.covers import design
-from covote.files.report.error_curves import plot_error_curve
-from covote.simulation.error_curve import ErrorCurve, error_curve, random_knowledge
 from paper import paper_values
+from paper.error_curve import ErrorCurve, error_curve, plot_error_curve, random_knowledge
 from paper.experiment import CLASSES, Context
 from paper.sections import FAILS, HOLDS, Cell, Claim, Grid, Picture, Section
 

@@ -299,7 +299,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
         ("covote decode v.csv --method a", {"authority", "auto"}),
         ("covote design 7 3 --effort ", {"fast", "normal", "max"}),
         ("covote label d.npy --ask ad", {"adaptive"}),
-        ("covote simulate 7 3 --noise s", {"similar"}),
+        ("covote simulate p.toml --noise s", {"similar"}),
     ],
 )
 def test_values_complete_in_the_shell(words, completed):

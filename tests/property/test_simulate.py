@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Panel
-from covote.simulation import simulate
+from covote.simulation import PART, simulate
 
 
 @st.composite
@@ -27,18 +27,21 @@ models = st.fixed_dictionaries(
 
 
 @settings(max_examples=60)
-@given(panels(), models, st.integers(0, 40), st.integers(0, 40), st.data())
-def test_parts_drawn_apart_make_the_whole(panel, model, size, cut, data):
-    truth = np.array(
-        data.draw(st.lists(st.integers(0, len(panel.classes) - 1), min_size=size, max_size=size)), int
-    )
-    whole = simulate(panel, truth, **model).dense
-    assert (simulate(panel, truth, **model).dense == whole).all()
-    parts = [
-        simulate(panel, truth[:cut], **model),
-        simulate(panel, truth[cut:], first=min(cut, size), **model),
-    ]
-    assert (np.concatenate([part.dense for part in parts]) == whole).all()
+@given(panels(), models, st.data())
+def test_the_answer_about_an_item_does_not_depend_on_the_items_after_it(panel, model, data):
+    classes = st.lists(st.integers(0, len(panel.classes) - 1), max_size=40)
+    truth, more = (np.array(data.draw(classes), int) for _ in range(2))
+    some, all_ = (simulate(panel, which, **model).dense for which in (truth, np.append(truth, more)))
+    assert (all_[: len(truth)] == some).all()
+
+
+def test_many_items_are_drawn_in_parts_as_few_are():
+    panel = Panel.from_blocks(4, [[0, 1], [1, 2, 3], [0, 3]])
+    truth = np.random.default_rng(0).integers(0, 4, 70_000)
+    whole = simulate(panel, truth, accuracy=0.7, missing=0.1, seed=3).dense
+    assert len(truth) > PART
+    assert (whole[:100] == simulate(panel, truth[:100], accuracy=0.7, missing=0.1, seed=3).dense).all()
+    assert abs((whole[PART:] == -1).mean() - 0.1) < 0.02
 
 
 @settings(max_examples=60)

@@ -230,10 +230,10 @@ def test_without_a_folder_to_write_to_nothing_is_kept_and_everything_works(progr
 
 def test_kernels_and_helpers_are_pickled_by_name():
     # By the name of this module, as for any function.
-    from covote.simulation import noise
+    from covote.asking import answer_model
 
     name, loop = next(
-        (name, thing) for name, thing in vars(noise).items() if isinstance(thing, compiled._Kernel)
+        (name, thing) for name, thing in vars(answer_model).items() if isinstance(thing, compiled._Kernel)
     )
     assert pickle.loads(pickle.dumps(loop)) is loop
     assert loop.__name__ == name

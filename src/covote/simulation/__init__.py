@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,24 +11,31 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.noise import Adversarial, Conduct, Joint, Noise, Similar, confusions, draw
-from covote.votes import NONE_OF_MINE, Votes
+from covote.simulation.noise import Similar, strongest_rivals
+from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 
-__all__ = ["Adversarial", "Joint", "Similar", "simulate"]
+__all__ = ["Similar", "simulate"]
 
-NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], int, NDArray[np.intp]], ArrayLike]
+NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], Panel], ArrayLike]
+
+NOISES = ("uniform", "similar", "adversarial")
+"""Noise by name."""
+
+PART = 1 << 16
+"""Items to draw at once."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def simulate(
     panel: Panel,
     truth: ArrayLike,
     *,
-    noise: str | Similar | Adversarial | Joint | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
+    noise: str | Similar | NoiseFunction = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
     byzantine: Name | Iterable[Name] = (),
     none_rate: float | tuple[float, float] = 0.0,
-    first: int = 0,
     seed: int = 0,
 ) -> Votes:
     """Simulate the votes of a panel on items with known classes.
@@ -44,11 +51,10 @@ def simulate(
         integers themselves, integers are names.
     noise
         How experts answer about classes they do not know: ``"uniform"``; ``"similar"`` or
-        :class:`Similar`, always the most similar class they know; ``"adversarial"`` or
-        :class:`Adversarial`, all together for the wrong class that comes closest to winning; a function
-        ``(rng, truth, expert, known) -> class indices``, called once per expert; one confusion table per
-        expert (true class x answer), which then also holds inside expertise; or :class:`Joint`, a function
-        that answers for all experts together, so that their mistakes may depend on each other.
+        :class:`Similar`, always the most similar class they know; ``"adversarial"``, all together for the
+        wrong class that comes closest to winning the paper's vote. Or a function ``(rng, truth, panel) ->
+        class indices`` (items x experts), which gives all answers, also those about classes that the experts
+        know: for mistakes that depend on each other, confusion tables, or a model of your own.
     accuracy
         How often experts are right about classes they know; one number, or one per expert. A wrong answer is
         any other class that they know (with adversarial noise: the rival if they know it).
@@ -59,8 +65,6 @@ def simulate(
     none_rate
         How often an expert answers "none of mine" about a class it does not know; or a pair, (inside
         expertise, outside).
-    first
-        The number of the first item: parts of the items, drawn apart, make the same votes as the whole.
     seed
         Same seed, same votes, on every machine.
 
@@ -72,33 +76,141 @@ def simulate(
     indices = truth_indices(panel, truth)
     check_count(seed, "seed", 0)
     experts = len(panel)
+    _check_noise(noise, accuracy)
     if isinstance(none_rate, tuple | list):
         if len(none_rate) != 2:
             raise InputError(f"none_rate must be one rate or a pair (inside, outside), not {none_rate!r}")
         inside, outside = none_rate
     else:
         inside, outside = 0.0, none_rate
-    model = _noise_model(panel, noise, accuracy, seed)
     traitors = np.zeros(experts, dtype=bool)
     named = [byzantine] if isinstance(byzantine, str | int) else byzantine
     traitors[[panel.expert_index(name) for name in named]] = True
-    conduct = Conduct(
-        *panel.layout.known,
-        np.ascontiguousarray(panel.knows.T),
+    behaviour = Behaviour(
         rate_per_expert(missing, experts, "missing"),
         rate_per_expert(inside, experts, "none_rate"),
         rate_per_expert(outside, experts, "none_rate"),
         rate_per_expert(accuracy, experts, "accuracy"),
         traitors,
     )
-    keys = np.random.SeedSequence(seed).generate_state(3, np.uint64)
     answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
-    draw(indices, int(first), keys, conduct, model, NONE_OF_MINE, answers)
-    if isinstance(noise, Joint):
-        _ask_together(noise, panel, indices, traitors, answers, [seed, first])
-    elif callable(noise):
-        _ask(noise, panel, indices, traitors, answers, first, seed)
-    return Votes.from_dense(answers.T, panel, items=np.arange(first, first + len(indices)) if first else None)
+    similar = Similar() if noise == "similar" else noise if isinstance(noise, Similar) else None
+    rivals = strongest_rivals(panel) if noise == "adversarial" and len(panel.classes) > 1 else None
+    for items, column in _drawn(panel, indices, behaviour, similar, rivals, seed):
+        answers[column[0], items] = column[1]
+    if callable(noise):
+        _ask(noise, panel, indices, traitors, answers, seed)
+    return Votes.from_dense(answers.T, panel)
+
+
+class Behaviour(NamedTuple):
+    """How experts answer, one entry per expert.
+
+    How often an answer is missing, or "none of mine" about a class they know and about another one, how
+    often it is right, and whether it never is.
+    """
+
+    missing: NDArray[np.float64]
+    none_inside: NDArray[np.float64]
+    none_outside: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    byzantine: NDArray[np.bool_]
+
+
+def _drawn(
+    panel: Panel,
+    truth: NDArray[np.int64],
+    behaviour: Behaviour,
+    similar: Similar | None,
+    rivals: list[NDArray[np.intp]] | None,
+    seed: int,
+) -> Iterator[tuple[slice, tuple[int, NDArray[np.int64]]]]:
+    """Yield (items, (expert, answers)); an answer depends on the seed, the item and the expert alone."""
+    keys = np.random.SeedSequence(seed).generate_state(3, np.uint64)
+    matrix = None if similar is None else similar.matrix(len(panel.classes), seed)
+    for start in range(0, len(truth), PART):
+        items = slice(start, start + PART)
+        true = truth[items]
+        place = np.arange(start, start + len(true), dtype=np.uint64)
+        target = _targets(panel, true, _mixed(keys[2] + place * _GOLDEN), rivals)
+        for i, known_by in enumerate(panel.knows):
+            known = np.flatnonzero(known_by)
+            counter = (place * np.uint64(len(panel)) + np.uint64(i)) * _GOLDEN
+            event, bits = (_mixed(key + counter) for key in keys[:2])
+            guess = _uniform(known, bits)
+            if similar is not None and matrix is not None and len(known):
+                guess = similar.answers(matrix, known, true, _unit(bits))
+            knows = known_by[true]
+            wrong = np.where(knows, _other(known, true, bits), _uniform(known, bits))
+            led = known_by[target] & (target >= 0) & (rivals is not None or bool(behaviour.byzantine[i]))
+            # One uniform number decides between the exclusive events; the threshold moves up.
+            u = _unit(event)
+            absent = u < behaviour.missing[i]
+            u = _rest(u, behaviour.missing[i])
+            none = np.where(knows, behaviour.none_inside[i], behaviour.none_outside[i])
+            silent = (u < none) & ~behaviour.byzantine[i]
+            right = knows & (_rest(u, none) < behaviour.accuracy[i]) & ~behaviour.byzantine[i]
+            erring = knows | behaviour.byzantine[i]
+            answer = np.select(
+                [absent, silent, right, led, erring], [NOT_ASKED, NONE_OF_MINE, true, target, wrong], guess
+            )
+            yield items, (i, answer)
+
+
+def _targets(
+    panel: Panel, true: NDArray[np.int64], bits: NDArray[np.uint64], rivals: list[NDArray[np.intp]] | None
+) -> NDArray[np.int64]:
+    """Return the wrong class of each item on which experts agree, -1 if there is none."""
+    classes = len(panel.classes)
+    if rivals is not None:
+        target = np.full(len(true), -1, dtype=np.int64)
+        for k in np.unique(true):
+            if len(rivals[k]):
+                target[true == k] = rivals[k][_below(bits[true == k], len(rivals[k]))]
+        return target
+    if classes < 2:
+        return np.full(len(true), -1, dtype=np.int64)
+    target = _below(bits, classes - 1)
+    return target + (target >= true)
+
+
+# Random numbers: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014) scrambles a counter.
+
+
+def _mixed(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _unit(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return numbers in [0, 1) with 53 random bits."""
+    return (bits >> np.uint64(11)).astype(np.float64) / (1 << 53)
+
+
+def _below(bits: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
+    """Return integers in 0..count-1; the bias is at most count / 2**32."""
+    return (((bits >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
+
+
+def _rest(u: NDArray[np.float64], share: Any) -> NDArray[np.float64]:
+    """Return numbers above a share as numbers in [0, 1)."""
+    rest: NDArray[np.float64] = (u - share) / np.maximum(1.0 - share, 1e-300)
+    return rest
+
+
+def _uniform(known: NDArray[np.intp], bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return one of the known classes; an expert who knows none is not asked."""
+    return known[_below(bits, len(known))] if len(known) else np.full(len(bits), NOT_ASKED)
+
+
+def _other(known: NDArray[np.intp], true: NDArray[np.int64], bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return a known class that is not the true one, unless the expert knows no other."""
+    if len(known) < 2:
+        return true
+    place = _below(bits, len(known) - 1)
+    # The known classes ascend, so everything from the true class on moves up by one place.
+    return known[place + (known[place] >= true)]
 
 
 def truth_indices(panel: Panel, truth: ArrayLike) -> NDArray[np.int64]:
@@ -128,25 +240,14 @@ def truth_indices(panel: Panel, truth: ArrayLike) -> NDArray[np.int64]:
     return index[inverse]
 
 
-NOISES = {"uniform": None, "similar": Similar(), "adversarial": Adversarial()}
-"""Noise by name."""
-
-
-def _noise_model(panel: Panel, noise: Any, accuracy: Any, seed: int) -> Noise:
-    if isinstance(noise, str):
-        if noise not in NOISES:
-            raise InputError(
-                f"unknown noise {noise!r}; choose from {', '.join(NOISES)}, a function or confusion tables"
-            )
-        noise = NOISES[noise]
-    if noise is None or callable(noise):
-        return Noise()
-    if isinstance(noise, Similar | Adversarial):
-        return noise.model(panel, seed)
-    if np.any(np.asarray(accuracy) != 1.0):
-        what = "a joint function says" if isinstance(noise, Joint) else "confusion tables already say"
-        raise InputError(f"{what} how accurate experts are; leave out accuracy")
-    return Noise() if isinstance(noise, Joint) else confusions(panel, noise)
+def _check_noise(noise: Any, accuracy: Any) -> None:
+    if callable(noise):
+        if np.any(np.asarray(accuracy) != 1.0):
+            raise InputError("a noise function says how accurate experts are; leave out accuracy")
+    elif not isinstance(noise, Similar) and noise not in NOISES:
+        raise InputError(
+            f"unknown noise {noise!r}; choose from {', '.join(NOISES)}, Similar(...) or a function"
+        )
 
 
 def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
@@ -167,43 +268,13 @@ def _ask(
     truth: NDArray[np.int64],
     traitors: NDArray[np.bool_],
     answers: NDArray[Any],
-    first: int,
     seed: int,
 ) -> None:
-    """Replace every answer outside expertise by what the function says."""
-    for i, row in enumerate(panel.knows):
-        items = np.flatnonzero(~row[truth] & (answers[i] >= 0))
-        if traitors[i] or not len(items):
-            continue
-        known = np.flatnonzero(row)
-        said = np.asarray(noise(np.random.default_rng([seed, first, i]), truth[items], i, known))
-        if said.shape != items.shape or said.dtype.kind not in "iu":
-            raise InputError(
-                f"the noise function gave {said.dtype} of shape {said.shape} for expert {panel.names[i]!r}; "
-                f"it must give {len(items)} class indices"
-            )
-        wrong = ~np.isin(said, known)
-        if wrong.any():
-            raise InputError(
-                f"the noise function answered {said[np.argmax(wrong)]} for expert {panel.names[i]!r}, "
-                "a class index that it does not know"
-            )
-        answers[i, items] = said
-
-
-def _ask_together(
-    noise: Joint,
-    panel: Panel,
-    truth: NDArray[np.int64],
-    traitors: NDArray[np.bool_],
-    answers: NDArray[Any],
-    seed: list[int],
-) -> None:
-    """Replace every answer by what the joint function says."""
-    said = np.asarray(noise.answers(np.random.default_rng(seed), truth, panel))
+    """Replace every answer by what the function says."""
+    said = np.asarray(noise(np.random.default_rng([seed, 0]), truth, panel))
     if said.shape != (len(truth), len(panel)) or said.dtype.kind not in "iu":
         raise InputError(
-            f"the joint function gave {said.dtype} of shape {said.shape}; it must give class indices of "
+            f"the noise function gave {said.dtype} of shape {said.shape}; it must give class indices of "
             f"shape {(len(truth), len(panel))} (items x experts)"
         )
     there = (said >= 0) & (said < len(panel.classes))
@@ -211,7 +282,7 @@ def _ask_together(
     if wrong.any():
         n, i = np.argwhere(wrong)[0]
         raise InputError(
-            f"the joint function answered {said[n, i]} for expert {panel.names[i]!r}, a class index that it "
+            f"the noise function answered {said[n, i]} for expert {panel.names[i]!r}, a class index that it "
             "does not know"
         )
     given = (answers >= 0) & ~traitors[:, None]

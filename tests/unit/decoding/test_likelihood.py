@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from covote import Panel, Votes, decode, simulate
+from covote import Panel, Votes, decode
 from covote.decoding.methods.likelihood import Likelihood
 from covote.errors import InputError
 
@@ -100,7 +100,14 @@ def test_given_tables_give_the_posterior_of_bayes(seed, zeros):
     panel = Panel.from_blocks(5, [[0, 1, 2], [2, 3], [3, 4, 0], [1, 4]])
     tables, prior = random_tables(rng, panel, zeros), rng.dirichlet(np.ones(5))
     truth = rng.integers(0, 5, 200)
-    votes = simulate(panel, truth, noise=tables, missing=0.3, seed=seed)
+    dense = [
+        [
+            rng.choice(np.flatnonzero(known), p=table[k])
+            for table, known in zip(tables, panel.knows, strict=True)
+        ]
+        for k in truth
+    ]
+    votes = Votes.from_dense(np.where(rng.random((200, 4)) < 0.3, -1, dense), panel)
     decoder = Likelihood(prior=prior, tables=tables)
     found = decoder.proba(votes, decoder.start(panel))
     labels = decode(votes, method=decoder)

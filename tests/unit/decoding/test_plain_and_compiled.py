@@ -55,15 +55,6 @@ def test_both_ways_give_the_same_labels_by_probabilities(shape, method):
     assert plain == compiled
 
 
-@pytest.mark.parametrize("noise", ["uniform", "similar", "adversarial"])
-def test_both_ways_draw_the_same_answers(noise):
-    drawn = []
-    for mode in ("plain", "compiled"):
-        with running(mode):
-            drawn.append(simulate(PANEL, TRUTH, accuracy=0.7, missing=0.1, noise=noise, seed=3).dense)
-    assert np.array_equal(*drawn)
-
-
 def test_probabilities_of_either_kind_are_one_type_to_compile_for():
     """Otherwise the loops over probabilities, which take longest to compile, are compiled twice."""
     rng = np.random.default_rng(0)

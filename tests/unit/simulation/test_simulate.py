@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, decode
 from covote.errors import InputError, UnknownNameError
-from covote.simulation import Adversarial, Joint, Similar, simulate
+from covote.simulation import Similar, simulate
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 PANEL = Panel.from_blocks(
@@ -105,31 +105,6 @@ def test_similar_noise_with_a_temperature_spreads_by_softmax():
     assert near((votes == 1).mean(), 1 / 5, ITEMS)
 
 
-def test_confusion_tables_are_the_frequencies_of_answers():
-    rng = np.random.default_rng(0)
-    tables = [rng.dirichlet(np.ones(3), size=5) for _ in range(4)]
-    true = truth(size=200_000)
-    votes = simulate(PANEL, true, noise=tables, seed=4).dense
-    full = np.zeros((4, 5, 5))
-    for i, row in enumerate(PANEL.knows):
-        full[i][:, row] = tables[i]
-        for k in range(5):
-            asked = true == k
-            for v in range(5):
-                assert near((votes[asked, i] == v).mean(), full[i, k, v], asked.sum())
-    assert (simulate(PANEL, true, noise=full, seed=4).dense == votes).all()
-
-
-def test_a_function_answers_for_unknown_classes():
-    def last(rng, true, expert, known):
-        return np.full(len(true), known[-1])
-
-    true = truth(size=500)
-    votes = simulate(PANEL, true, noise=last).dense
-    for i, row in enumerate(PANEL.knows):
-        assert (votes[~row[true], i] == np.flatnonzero(row)[-1]).all()
-
-
 def test_adversarial_noise_never_beats_a_cover_but_is_as_close_as_it_can_be():
     assert PANEL.covers()
     votes = simulate(PANEL, np.arange(5), noise="adversarial", seed=1)
@@ -145,21 +120,6 @@ def test_adversarial_noise_ties_where_a_pair_is_uncovered():
     panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
     labels = decode(simulate(panel, [0, 2], noise="adversarial"), method="authority")
     assert labels.tied.all()
-
-
-def test_the_adversary_can_be_aimed_at_any_decoder():
-    # Three experts on {0,1,2} and four on {1,2}: against fewest violations, no rival does better than lambda.
-    panel = Panel.from_blocks(3, [[0, 1, 2]] * 3 + [[1, 2]] * 4)
-    seen = []
-
-    def against(votes):
-        seen.append(votes.dense)
-        return decode(votes, method="authority")
-
-    votes = simulate(panel, [0, 1, 2], noise=Adversarial(against))
-    assert len(seen) == 1
-    assert len(seen[0]) == 6
-    assert votes.dense[0].tolist() in ([0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 2, 2, 2, 2])
 
 
 def test_truth_by_name_and_by_index():
@@ -187,11 +147,10 @@ def test_one_class_one_expert_and_nothing():
         ({"none_rate": (0.1, 0.2, 0.3)}, "a pair"),
         ({"noise": Similar([[1]])}, "shape"),
         ({"noise": Similar(temperature=-1)}, "temperature"),
-        ({"noise": 7}, "7 is not a list of confusion tables"),
-        ({"noise": [np.eye(5)] * 3}, "3 confusion tables for 4 experts"),
-        ({"noise": [np.eye(5)] * 4}, "does not know"),
-        ({"noise": [np.full((5, 3), 0.5)] * 4}, "sum to 1"),
+        ({"noise": 7}, "unknown noise 7"),
+        ({"noise": [np.eye(5)] * 4}, "or a function"),
         ({"noise": lambda *_: [0.5]}, "class indices"),
+        ({"noise": lambda *_: [0.5], "accuracy": 0.9}, "leave out accuracy"),
         ({"truth": [7]}, "truth of item 0 is 7"),
         ({"truth": [[1]]}, "one class per item"),
         ({"truth": [0.5]}, "names or indices"),
@@ -208,7 +167,7 @@ def test_unknown_byzantine_expert():
         simulate(PANEL, [0], byzantine=["expert-9"])
 
 
-def test_a_joint_function_answers_for_all_experts_together():
+def test_a_function_answers_for_all_experts_together():
     panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
     truth = np.arange(300) % 3
 
@@ -218,9 +177,9 @@ def test_a_joint_function_answers_for_all_experts_together():
         ends = np.array([[np.flatnonzero(known)[0], np.flatnonzero(known)[-1]] for known in panel.knows])
         return np.where(first[:, None], ends[:, 0], ends[:, 1])
 
-    dense = simulate(panel, truth, noise=Joint(together), seed=1).dense
+    dense = simulate(panel, truth, noise=together, seed=1).dense
     assert {tuple(row) for row in dense.tolist()} == {(0, 1, 0), (1, 2, 2)}
-    again = simulate(panel, truth, noise=Joint(together), missing=0.2, seed=1).dense
+    again = simulate(panel, truth, noise=together, missing=0.2, seed=1).dense
     assert np.array_equal(again[again >= 0], dense[again >= 0])
     assert 0.1 < np.mean(again < 0) < 0.3
 
@@ -234,20 +193,7 @@ def test_a_joint_function_answers_for_all_experts_together():
         (lambda rng, truth, panel: np.full((len(truth), 2), -1), "answered -1 for expert 'expert-1'"),
     ],
 )
-def test_what_a_joint_function_may_not_answer(answers, complaint):
+def test_what_a_function_may_not_answer(answers, complaint):
     panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
     with pytest.raises(InputError, match=complaint):
-        simulate(panel, [0, 1, 2, 0], noise=Joint(answers))
-
-
-def test_a_joint_noise_is_a_function():
-    with pytest.raises(InputError, match=r"a function \(rng, truth, panel\), not 3"):
-        Joint(3)
-
-
-def test_a_joint_function_says_how_accurate_experts_are():
-    panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
-    with pytest.raises(
-        InputError, match="a joint function says how accurate experts are; leave out accuracy"
-    ):
-        simulate(panel, [0], noise=Joint(lambda rng, truth, panel: [[0, 1]]), accuracy=0.9)
+        simulate(panel, [0, 1, 2, 0], noise=answers)

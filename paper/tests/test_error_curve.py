@@ -5,14 +5,14 @@ import pytest
 
 from covote.bounds import exact_error, fano_bound, random_panel_bound
 from covote.errors import InputError
-from covote.files.report.error_curves import plot_error_curve
-from covote.simulation.error_curve import (
+from covote.simulation.method_errors import error_rate
+from paper.error_curve import (
     clustered_interval,
     converse_error,
     error_curve,
-    error_rate,
     fano_error,
     paper_error,
+    plot_error_curve,
     random_panel,
 )
 

@@ -1,4 +1,4 @@
-"""Error curves: against the number of experts, next to the bounds, and against the accuracy of the experts.
+"""The error of random panels against their number of experts, measured and bounded.
 
 Paper: the statistical setting (Thm 4, Thm 5), random experts that are perfect inside their expertise and
 uniform outside.
@@ -7,26 +7,25 @@ uniform outside.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from covote.arguments import check_count, check_size
 from covote.bounds import random_panel_error, random_panel_experts
-from covote.decoding import decode
 from covote.decoding.gold import wilson
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
 from covote.progress import Progress
-from covote.simulation import simulate
+from covote.simulation.method_errors import error_rate
 
 IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
 """The model for which the bounds hold."""
-ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-"""How often experts are right about what they know, by default."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class ErrorCurve:
     ideal
         Whether the bounds hold here: for perfect experts that answer every item, and uniform noise.
     model
-        How experts answer, and the method, in words for the title of a picture.
+        The method, for the title of a picture.
     """
 
     classes: int
@@ -135,98 +134,8 @@ def error_curve(
         np.array([random_panel_error(classes, size, m) for m in sizes]),
         np.array([paper_error(classes, size, m) for m in sizes]),
         all(name in IDEAL and np.all(np.asarray(value) == IDEAL[name]) for name, value in model.items()),
-        f"{_noise(**model)}, {method}",
+        method,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class MethodErrors:
-    """How often the labels of several methods are wrong, for several accuracies of the experts.
-
-    Attributes
-    ----------
-    accuracies
-        How often the experts are right about what they know.
-    errors
-        For each method (accuracies x 3): the error and its 95% interval.
-    model
-        The panel and how its experts answer, in words for the title of a picture.
-    """
-
-    accuracies: tuple[float, ...]
-    errors: Mapping[str, NDArray[np.float64]]
-    model: str = ""
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dict per accuracy, with the error of every method and its interval."""
-        return [
-            {
-                "accuracy": accuracy,
-                **{
-                    method: dict(zip(("error", "low", "high"), map(float, errors[n]), strict=True))
-                    for method, errors in self.errors.items()
-                },
-            }
-            for n, accuracy in enumerate(self.accuracies)
-        ]
-
-
-def method_errors(
-    panel: Panel,
-    methods: Iterable[str],
-    accuracies: Iterable[float] = ACCURACIES,
-    *,
-    items: int = 5000,
-    seed: int = 0,
-    progress: Progress | None = None,
-    **model: Any,
-) -> MethodErrors:
-    """Measure how often methods are wrong on votes of one panel; all of them see the same votes.
-
-    Parameters
-    ----------
-    panel
-        The experts.
-    methods
-        The methods, as :func:`covote.decode` has them.
-    accuracies
-        How often experts are right about what they know.
-    items
-        How many items are labelled for each accuracy.
-    seed
-        Same seed, same votes.
-    model
-        Passed to :func:`covote.simulation.simulate`: noise, missing, ...
-
-    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
-    >>> found = method_errors(panel, ["authority"], [0.6, 1.0], items=500)
-    >>> bool(found.errors["authority"][0, 0] > found.errors["authority"][1, 0])
-    True
-    """
-    names, rates = tuple(dict.fromkeys(methods)), tuple(accuracies)
-    if not names or not rates:
-        raise InputError("nothing to measure; give at least one method and one accuracy")
-    check_count(items, "the number of items")
-    plain = Panel(len(panel.classes), panel.knows)
-    found = {method: np.empty((len(rates), 3)) for method in names}
-    for n, accuracy in enumerate(rates):
-        for m, method in enumerate(names):
-            error = error_rate(plain, items, method, [seed, n], accuracy=accuracy, **model)
-            found[method][n] = clustered_interval(np.array([error]), items)
-            if progress is not None:
-                progress(n * len(names) + m + 1, len(rates) * len(names), method)
-    size = f"{len(panel)} experts, {len(panel.classes)} classes"
-    return MethodErrors(rates, found, f"Panel of {size}; {_noise(**model)}")
-
-
-def _noise(noise: Any = "uniform", missing: float = 0.0, **others: Any) -> str:
-    """Return what experts do with classes that they do not know, in words.
-
-    >>> _noise("similar", missing=0.1)
-    'similar noise, 10% missing'
-    """
-    kind = noise if isinstance(noise, str) else type(noise).__name__.lower()
-    return f"{kind} noise" + (f", {missing:.0%} missing" if missing else "")
 
 
 def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Panel:
@@ -239,25 +148,6 @@ def random_knowledge(classes: int, size: int, experts: int, seed: list[int]) -> 
     if experts * classes > 1 << 40:
         raise TooLargeError(f"{experts} experts by {classes} classes are too many for memory; take fewer")
     return np.random.default_rng(seed).random((experts, classes)).argsort(axis=1) < size
-
-
-def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: Any) -> float:
-    """Return how often the labels of simulated votes on random items are wrong.
-
-    The classes must be 0..K-1. A class that no expert knows wins where, with experts that are never wrong
-    about what they know, no other can be true.
-    """
-    if items > 1 << 40:
-        raise TooLargeError(f"{items} items are too many for memory; take fewer")
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, len(panel.classes), items)
-    labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
-    chance = labels.chances(truth)
-    orphans = np.flatnonzero(~panel.knows.any(axis=0))
-    if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
-        impossible = labels.violations > 0
-        chance[impossible] = np.isin(truth[impossible], orphans) / len(orphans)
-    return float(1 - chance.mean())
 
 
 def clustered_interval(rates: NDArray[np.float64], items: int) -> tuple[float, float, float]:
@@ -309,3 +199,43 @@ def paper_error(classes: int, size: int, experts: int) -> float:
         return 0.0
     rate = (classes - size) * (size - 1) / (classes * (classes - 1))
     return min(1.0, classes * math.exp(-experts * rate))
+
+
+def plot_error_curve(curve: ErrorCurve, ax: Axes | None = None) -> Axes:
+    """Draw the curve, between its bounds where these hold, on a logarithmic scale; return the axes."""
+    if ax is None:
+        ax = Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
+    m, grid = curve.experts, range(1, max(curve.experts) + 1)
+    drawn = (
+        (paper_error, "--", "#b5532a", "upper bound, Thm 5"),
+        (random_panel_error, "-", "#b5532a", "upper bound, exact over pairs"),
+        (converse_error, "-", "#5b7f3a", "lower bound, converse"),
+        (fano_error, "--", "#5b7f3a", "lower bound, Thm 4 (Fano)"),
+    )
+    for bound, style, colour, text in drawn if curve.ideal else ():
+        values = np.array([bound(curve.classes, curve.size, n) for n in grid])
+        ax.plot(grid, np.where(values > 0, values, np.nan), style, color=colour, label=text, linewidth=1.4)
+    seen = np.where(curve.error > 0, curve.error, np.nan)
+    below = np.where(np.isnan(seen), 0, seen - curve.low)
+    above = np.where(np.isnan(seen), 0, curve.high - seen)
+    ax.errorbar(
+        m,
+        seen,
+        yerr=[below, above],
+        fmt="o-",
+        color="#1f6f8b",
+        markersize=4,
+        capsize=3,
+        label="measured, with 95% interval",
+    )
+    ax.set_yscale("log")
+    positive = seen[np.isfinite(seen)]
+    ax.set_ylim(min(positive.min() / 3 if len(positive) else 1e-4, 1e-2), 1.3)
+    ax.set_xlabel("experts (m)")
+    ax.set_ylabel("error probability")
+    ax.set_title(
+        f"Random panels: {curve.classes} classes, experts know {curve.size}; {curve.model}", fontsize=11
+    )
+    ax.grid(which="both", alpha=0.25)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
