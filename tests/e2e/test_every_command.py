@@ -124,7 +124,7 @@ def test_a_terminal_breaks_lines_between_words_and_commands_not_at_all(folder):
             except OSError:  # the other end is closed
                 break
     lines = text.decode().splitlines()
-    assert lines[-1] == "Next: covote decode votes.csv --panel a-panel-with-a-long-name.toml -o labels.csv"
+    assert lines[-1] == "Next: covote decode answers.csv --panel a-panel-with-a-long-name.toml -o labels.csv"
     assert max(map(len, lines[:-1])) <= 40
     assert lines[0] == "7 experts who each know 3 of 7 classes"
 

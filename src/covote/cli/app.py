@@ -25,8 +25,8 @@ functions if it has subcommands."""
 COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
 
 STATUS = {
-    "check": "Exit status: 0 if every pair is covered, or nothing is wrong with the votes; 1 if pairs are "
-    "uncovered; 2 if something is wrong with the votes or the command.",
+    "check": "Exit status: 0 if every pair is covered, or nothing is wrong with the answers; 1 if pairs are "
+    "uncovered; 2 if something is wrong with the answers or the command.",
     "label": "Exit status: 0 if all experts answered; 3 if an expert gave no usable answer; 2 if something "
     "is wrong with the command.",
     "multilabel check": "Exit status: 0 if the panel supports a way of answering, or nothing is wrong with "
@@ -36,7 +36,10 @@ STATUS = {
 
 EXAMPLES = {
     "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
-    "check": ("covote check panel.toml --redundancy 2", "covote check panel.toml votes.csv --fix names.csv"),
+    "check": (
+        "covote check panel.toml --redundancy 2",
+        "covote check panel.toml answers.csv --fix names.csv",
+    ),
     "complete": (
         "covote complete panel.toml 4 -o complete.toml",
         "covote complete panel.csv 4 --redundancy 2",
@@ -44,26 +47,26 @@ EXAMPLES = {
     "select": ("covote select pool.toml -o panel.toml", "covote select pool.csv --redundancy 2"),
     "bounds": ("covote bounds 100 10", "covote bounds 100 10 --json"),
     "decode": (
-        "covote decode votes.csv --panel panel.toml -o labels.csv",
-        "covote decode - --panel all -o - < votes.csv > labels.csv",
+        "covote decode answers.csv --panel panel.toml -o labels.csv",
+        "covote decode - --panel all -o - < answers.csv > labels.csv",
     ),
     "compare": (
-        "covote compare votes.csv --panel panel.toml --gold gold.csv",
-        "covote compare votes.csv --panel panel.toml --gold gold.csv --json",
+        "covote compare answers.csv --panel panel.toml --gold gold.csv",
+        "covote compare answers.csv --panel panel.toml --gold gold.csv --json",
     ),
     "explain": (
-        "covote explain votes.csv img17 --panel panel.toml",
-        "covote explain votes.csv img17 --panel panel.toml --json",
+        "covote explain answers.csv img17 --panel panel.toml",
+        "covote explain answers.csv img17 --panel panel.toml --json",
     ),
     "label": (
         "covote label data.parquet --panel panel.toml -o labels.csv",
         "covote label photos --panel panel.toml --image-size 224x224 -o labels.csv",
     ),
-    "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
+    "ask": ("covote ask answers.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
     "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
     "multilabel": (
         "covote multilabel design 10 4 --count 2 -o panel.toml",
-        "covote multilabel decode votes.csv --panel panel.toml --count 2",
+        "covote multilabel decode answers.csv --panel panel.toml --count 2",
     ),
     "multilabel design": (
         "covote multilabel design 10 4 --count 2 -o panel.toml",
@@ -71,10 +74,10 @@ EXAMPLES = {
     ),
     "multilabel check": (
         "covote multilabel check panel.toml",
-        "covote multilabel check panel.toml votes.csv",
+        "covote multilabel check panel.toml answers.csv",
     ),
     "multilabel decode": (
-        "covote multilabel decode votes.csv --panel panel.toml --count 2",
+        "covote multilabel decode answers.csv --panel panel.toml --count 2",
         "covote multilabel decode tags.jsonl --panel panel.toml --full -o tags.csv",
     ),
     "multilabel simulate": (
@@ -82,7 +85,7 @@ EXAMPLES = {
         "covote multilabel simulate panel.toml --full --accuracy 0.95",
     ),
     "convert": (
-        "covote convert export.json votes.csv",
+        "covote convert export.json answers.csv",
         "covote convert panel.toml configurations --shown image",
     ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),

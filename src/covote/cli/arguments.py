@@ -188,7 +188,7 @@ def choice(*values: str) -> dict[str, Any]:
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of :class:`Reading`, in place of its parameter `reading`."""
-    return _reads(command, _reading_options("How the votes are read"))
+    return _reads(command, _reading_options("How the answers are read"))
 
 
 def reads_gold(command: Callable[..., None]) -> Callable[..., None]:
@@ -308,7 +308,7 @@ Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is
 VotesFile = Annotated[
     Path,
     typer.Argument(
-        help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, long or wide; or another tool's export."
+        help="Answers: .parquet, .csv, .tsv, .jsonl or .xlsx, long or wide; or another tool's export.",
     ),
 ]
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]

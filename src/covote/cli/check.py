@@ -1,4 +1,4 @@
-"""`covote check`: what a panel covers; or everything that is wrong with a file of votes."""
+"""`covote check`: what a panel covers; or everything that is wrong with a file of answers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _LEFT = "worst_case_accuracy"
 @reads_votes
 def check(
     panel_file: PanelFile,
-    votes: Annotated[
-        Path | None, typer.Argument(help="Votes to check: .parquet, .csv, .tsv, .jsonl or .xlsx.")
+    answers: Annotated[
+        Path | None,
+        typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx."),
     ] = None,
     other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
     fix: Annotated[
@@ -54,14 +55,14 @@ def check(
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Check a panel for uncovered pairs, or votes for mistakes."""
-    if other_panel is not None:  # check VOTES --panel PANEL
-        panel_file, votes = other_panel, panel_file
-    if votes is not None:
-        _check_votes(votes, panel_file, reading, fix, as_json)
+    """Check a panel for uncovered pairs, or answers for mistakes."""
+    if other_panel is not None:  # check ANSWERS --panel PANEL
+        panel_file, answers = other_panel, panel_file
+    if answers is not None:
+        _check_votes(answers, panel_file, reading, fix, as_json)
         return
     if fix is not None:
-        raise InputError("--fix needs a file of votes: covote check PANEL VOTES --fix names.csv")
+        raise InputError("--fix needs a file of answers: covote check PANEL ANSWERS --fix names.csv")
     output.check_places(plot, plot_pairs, read=[panel_file])
     panel = Panel.load(panel_file)
     missing = panel.count_uncovered(redundancy)
@@ -98,20 +99,20 @@ def check(
         raise typer.Exit(1)
 
 
-def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
-    """Print everything that is wrong with a file of votes; exit status 2 if something is."""
+def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
+    """Print everything that is wrong with a file of answers; exit status 2 if something is."""
     from covote.votes.vote_file import VoteFile, unanswered
 
     if fix is not None:
         if fix.suffix.lower() != ".csv":
             raise InputError(f"{fix}: the table of names ends in .csv, not in {fix.suffix!r}")
-        atomic.check_apart([fix], [votes, panel_file, reading.rename_file])
+        atomic.check_apart([fix], [answers, panel_file, reading.rename_file])
         atomic.check_place(fix)
     panel = Panel.load(panel_file)
     problems: list[str] = []
     details: dict[str, Any] = {}
     notes: list[str] = []
-    with StandardStreams(votes) as streams:
+    with StandardStreams(answers) as streams:
         try:
             file = VoteFile(streams.votes, panel, reading)
             read = file.examine()
@@ -131,7 +132,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
     else:
         if details:
             output.say(
-                f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
+                f"{answers}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
         output.say_notes(notes, problems)
@@ -144,13 +145,13 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
             output.say("Correct the file, map names with --fix and --rename, or use --unknown drop.")
         else:
             output.say("No problems found.")
-            output.say(f"Next: covote decode {votes} --panel {panel_file} -o labels.csv")
+            output.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
 
 
 def _write_names(path: Path, names: dict[str, Name | None]) -> None:
-    """Write a table for --rename: names in the votes, and the names of the panel that may be meant."""
+    """Write a table for --rename: names in the answers, and the names of the panel that may be meant."""
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["votes", "panel"])

@@ -15,7 +15,7 @@ from covote.tables import Reading
 
 @reads_votes
 def compare(
-    votes: VotesFile,
+    answers: VotesFile,
     panel_file: VotesPanel,
     gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
     seed: Seed = 0,
@@ -30,7 +30,7 @@ def compare(
 
     panel = Panel.load(panel_file)
     known = read_gold(gold, panel, reading)
-    read = VoteFile(votes, panel, reading).read()
+    read = VoteFile(answers, panel, reading).read()
     found = compared(read, like_items(known, read), seed=seed)
     if as_json:
         output.say_json(

@@ -21,7 +21,7 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Votes in any format (also exports of Label Studio, Argilla, doccano, Prodigy, Toloka, "
+            help="Answers in any format (also exports of Label Studio, Argilla, doccano, Prodigy, Toloka, "
             "Mechanical Turk, Ground Truth, Hugging Face), labels, or a panel."
         ),
     ],
@@ -53,7 +53,7 @@ def convert(
     *,
     reading: Reading,
 ) -> None:
-    """Convert votes, labels and panels for other tools.
+    """Convert answers, labels and panels for other tools.
 
     A panel and a folder give one Label Studio configuration per expert, which offers only that expert's
     classes.

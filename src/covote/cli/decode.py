@@ -1,4 +1,4 @@
-"""`covote decode`: from a file of votes to a file of labels."""
+"""`covote decode`: from a file of answers to a file of labels."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ from covote.panel import Panel
 from covote.tables import Reading
 
 WORDS = ("all", "infer")
-"""Panels that the votes themselves give."""
+"""Panels that the answers themselves give."""
 
 
 @reads_votes
 def decode(
-    votes: Annotated[
+    answers: Annotated[
         Path,
         typer.Argument(
-            help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, an export from another labelling tool (.json "
-            "or a folder), or - for stdin; long (item, expert, label) or wide (item, one column per expert)."
+            help="Answers: .parquet, .csv, .tsv, .jsonl or .xlsx, an export from another labelling tool "
+            "(.json or a folder), or - for stdin; long (item, expert, label) or wide (item, one column per "
+            "expert).",
         ),
     ],
     panel_file: Annotated[
@@ -81,11 +82,11 @@ def decode(
     from covote.files import Output, decode_file
 
     started = time.monotonic()
-    streams = StandardStreams(votes, output_file, kind, as_json=as_json)
+    streams = StandardStreams(answers, output_file, kind, as_json=as_json)
     given = Path(panel_file) if panel_file not in WORDS else None
     # Statistics may be saved to the file they were loaded from: it is read first and written last.
     written = [streams.written, proba, report, review]
-    atomic.check_apart([*written, stats], [votes, given, gold, reading.rename_file])
+    atomic.check_apart([*written, stats], [answers, given, gold, reading.rename_file])
     atomic.check_apart(written, [past])
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
     if odds is not None:

@@ -15,8 +15,8 @@ from covote.tables import Reading
 
 @reads_votes
 def explain(
-    votes: VotesFile,
-    item: Annotated[str, typer.Argument(help="The item, as the votes name it.")],
+    answers: VotesFile,
+    item: Annotated[str, typer.Argument(help="The item, as the answers name it.")],
     panel_file: VotesPanel,
     method: Method = "learned",
     gold: Gold = None,
@@ -33,7 +33,7 @@ def explain(
 
     panel = Panel.load(panel_file)
     known = None if gold is None else read_gold(gold, panel, reading)
-    read = VoteFile(votes, panel, reading).read()
+    read = VoteFile(answers, panel, reading).read()
     if known is not None:
         known = dict(like_items(known, read))
     (name,) = like_items({item: None}, read)

@@ -83,7 +83,7 @@ def design(
     if output_file is not None and not as_json:
         given = [" --full" if full else "", " --forced" if forced else ""]
         more = "".join([*given, f" --count {count}" if count is not None else ""])
-        output.say(f"Next: covote multilabel decode votes.csv --panel {output_file}{more} -o labels.csv")
+        output.say(f"Next: covote multilabel decode answers.csv --panel {output_file}{more} -o labels.csv")
 
 
 _NONE = '"none of mine"'
@@ -92,8 +92,9 @@ _NONE = '"none of mine"'
 @reads_votes
 def check(
     panel_file: PanelFile,
-    votes: Annotated[
-        Path | None, typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx.")
+    answers: Annotated[
+        Path | None,
+        typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx."),
     ] = None,
     other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
     count: Count = None,
@@ -102,10 +103,10 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check which ways of answering a panel supports, or a file of answers for mistakes."""
-    if other_panel is not None:  # check VOTES --panel PANEL
-        panel_file, votes = other_panel, panel_file
-    if votes is not None:
-        _check_answers(votes, panel_file, reading, as_json)
+    if other_panel is not None:  # check ANSWERS --panel PANEL
+        panel_file, answers = other_panel, panel_file
+    if answers is not None:
+        _check_answers(answers, panel_file, reading, as_json)
         return
     panel = Panel.load(panel_file)
     rows = [_support(panel, report, forced, count) for report in ("all", "one") for forced in (False, True)]
@@ -119,11 +120,11 @@ def check(
 
 @reads_votes
 def decode(
-    votes: Annotated[
+    answers: Annotated[
         Path,
         typer.Argument(
             help="Answers: .parquet, .csv, .tsv, .jsonl or .xlsx, or - for stdin; long or wide. A cell holds "
-            "one class, or several between semicolons."
+            "one class, or several between semicolons.",
         ),
     ],
     panel_file: PanelOption,
@@ -139,8 +140,8 @@ def decode(
     """Find the labels of every item that are certain, and whether they are all of them."""
     from covote.multilabel import decode_file
 
-    streams = StandardStreams(votes, output_file, kind, as_json=as_json)
-    atomic.check_apart([streams.written], [votes, panel_file, reading.rename_file])
+    streams = StandardStreams(answers, output_file, kind, as_json=as_json)
+    atomic.check_apart([streams.written], [answers, panel_file, reading.rename_file])
     panel = Panel.load(panel_file)
     with streams, output.warnings_as_lines():
         found = decode_file(
@@ -251,13 +252,13 @@ def _say_decoded(found: SetsOutcome) -> None:
     output.say_notes(found.notes)
 
 
-def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
+def _check_answers(answers: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
     """Print everything that is wrong with a file of answers; exit status 2 if something is."""
     from covote.multilabel.report_files import read_reports
 
     panel = Panel.load(panel_file)
     file: ReportFile | None = None
-    with StandardStreams(votes) as streams:
+    with StandardStreams(answers) as streams:
         try:
             file = read_reports(streams.votes, panel, reading)
             problems = file.found.problems
@@ -269,7 +270,7 @@ def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: boo
         output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
     else:
         if details:
-            output.say(f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
+            output.say(f"{answers}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
         output.say_notes(notes, problems)
         output.say(
             "No problems found." if not problems else "Correct the file, or use --rename or --unknown drop."
