@@ -1,4 +1,4 @@
-"""`covote ask`: replay votes to count the answers that would have been enough, or ask in the terminal."""
+"""`covote ask`: replay answers to count those that would have been enough, or ask in the terminal."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ITEMS = 10_000  # items that one saved state can hold
 
 @reads_votes
 def ask(
-    votes: Annotated[
+    answers: Annotated[
         Path | None,
         typer.Argument(
-            help="Votes to replay: .parquet, .csv, .tsv, .jsonl or .xlsx. Without it, you answer in the "
+            help="Answers to replay: .parquet, .csv, .tsv, .jsonl or .xlsx. Without it, you answer in the "
             "terminal."
         ),
     ] = None,
@@ -71,11 +71,11 @@ def ask(
     from covote.files.output import check_report
 
     panel = Panel.load(panel_file)
-    if votes is None:
+    if answers is None:
         more = (gold, report, next_, output_file)
         if any(one is not None for one in more) or reading != Reading() or as_json:
             raise InputError(
-                "--gold, --report, --next, --json and the reading options need votes; name the file of votes"
+                "--gold, --report, --next, --json and the reading options need a file of answers; name it"
             )
         _converse(panel, rule, state)
         return
@@ -84,14 +84,14 @@ def ask(
             "the next questions are written to a file: give both --next 200 and -o questions.csv"
         )
     check_report(report)
-    atomic.check_apart([report, output_file], [votes, panel_file, gold, reading.rename_file])
+    atomic.check_apart([report, output_file], [answers, panel_file, gold, reading.rename_file])
     known = None if gold is None else read_gold(gold, panel, reading)
     if next_ is not None and output_file is not None:
         if report is not None or as_json:
             raise InputError("--report and --json are for a replay; leave them out with --next")
-        _next(VoteFile(votes, panel, reading).read(), known, next_, output_file)
+        _next(VoteFile(answers, panel, reading).read(), known, next_, output_file)
         return
-    _replay(VoteFile(votes, panel, reading).read(), votes.name, known, report, as_json)
+    _replay(VoteFile(answers, panel, reading).read(), answers.name, known, report, as_json)
 
 
 def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
@@ -110,7 +110,7 @@ def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
             f"{load} each. Fill in the column label, and add the answers to yours."
         )
     else:
-        output.say("No further answer would help: nobody is left to ask about what is in doubt.")
+        output.say("No further answer would help: no one is left to ask about the items that are still open.")
     output.say_written(place)
 
 
