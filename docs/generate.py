@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 FIGURES = re.compile(r"(<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 
+READING = "How the answers are read"  # the heading of these options in --help
+
 FIRST = """\
 ## Exit status
 
@@ -51,6 +53,7 @@ it for all users.
 def cli_reference() -> str:
     """Return every command with its arguments and options."""
     group = typer.main.get_command(app)
+    context = typer.Context(group)
     lines = [
         "# Command line",
         "",
@@ -58,8 +61,15 @@ def cli_reference() -> str:
         "",
         *FIRST.splitlines(),
         "",
+        "## Reading options",
+        "",
+        "Every command that reads a table of answers has these:",
+        "",
+        "| option | meaning |",
+        "|---|---|",
+        *_reading_options(group, context),
+        "",
     ]
-    context = typer.Context(group)
     for name, command in _commands(group, context):
         if name == "studio":  # covote-studio documents its own options
             continue
@@ -76,14 +86,25 @@ def cli_reference() -> str:
         ]
         lines += ["| argument or option | meaning |", "|---|---|"]
         lines += [f"| `{_metavar(p)}` | {p.help} |" for p in arguments]
-        for p in options:
-            shown = isinstance(p.default, str | int | float | Path) and not isinstance(p.default, bool)
-            default = f" (default: {p.default})" if shown else ""
-            choices = f" {p.metavar}" if str(p.metavar).startswith("[") else ""
-            names = f"{', '.join(p.opts)}{choices}".replace("|", "\\|")
-            lines.append(f"| `{names}` | {p.help}{default} |")
+        lines += [_row(p) for p in options if p.rich_help_panel != READING]
+        if any(p.rich_help_panel == READING for p in options):
+            lines.append("| the [reading options](#reading-options) | how the table of answers is read |")
         lines += ["", "```sh", *EXAMPLES[name], "```", ""]
     return "\n".join(lines)
+
+
+def _reading_options(group: Any, context: typer.Context) -> list[str]:
+    """Return the options that every command that reads answers has, as rows of a table."""
+    command = group.get_command(context, "decode")
+    return [_row(p) for p in command.params if getattr(p, "rich_help_panel", None) == READING]
+
+
+def _row(option: Any) -> str:
+    shown = isinstance(option.default, str | int | float | Path) and not isinstance(option.default, bool)
+    default = f" (default: {option.default})" if shown else ""
+    choices = f" {option.metavar}" if str(option.metavar).startswith("[") else ""
+    names = f"{', '.join(option.opts)}{choices}".replace("|", "\\|")
+    return f"| `{names}` | {option.help}{default} |"
 
 
 def _commands(group: Any, context: typer.Context) -> Iterator[tuple[str, Any]]:
