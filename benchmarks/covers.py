@@ -4,6 +4,7 @@
     python benchmarks/covers.py records --effort max --sample 150
     python benchmarks/covers.py large                        # thousands of classes
     python benchmarks/covers.py times                        # every pair covered 2, 3 and 5 times
+    python benchmarks/covers.py compare                      # next to a greedy and CP-SAT (ortools)
 
 The best covers known are in `tests/theory/covering_records.csv`.
 A run that was interrupted goes on with `--resume`; `--report` only reports what it has measured so far (the
@@ -29,7 +30,9 @@ from covote.covers import design
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 LARGE = [(1000, 32), (5000, 50), (10000, 100), (2000, 40), (700, 25), (1024, 16)]
-KEPT = ("normal", "max", "large", "times")
+COMPARED = [(7, 3), (10, 4), (20, 5), (37, 7), (60, 8)]
+CP_SAT_SECONDS = 60
+KEPT = ("normal", "max", "large", "times", "compare")
 ZONES = [(3, 4), (5, 6), (7, 9), (10, 14), (15, 25)]
 
 
@@ -150,6 +153,15 @@ Effort max, on another sample:
 
 {by_zone["max"]}
 
+## Compared with a plain greedy and an obvious model
+
+The greedy builds one expert after another, and always adds the class with the most pairs that are not
+covered yet; the best of ten runs. The model for OR-Tools' CP-SAT has a variable for every expert and class,
+and one for every expert and pair; it may use as many experts as the greedy, minimises their number, and has
+one worker for about {CP_SAT_SECONDS} CPU seconds. CPU seconds in brackets.
+
+{compared(kept["compare"])}
+
 ## Thousands of classes
 
 {large(kept["large"])}
@@ -168,6 +180,7 @@ without imports.
 
 * `python benchmarks/covers.py records --sample 300 --sample-seed 5`
 * `python benchmarks/covers.py records --effort max --sample 150 --report`: {of_max} of 150 cases
+* `python benchmarks/covers.py compare`
 * `python benchmarks/covers.py large`
 * `python benchmarks/covers.py times --sample 100 --sample-seed 3 --report`: {repeated} cases
 
@@ -249,11 +262,83 @@ def bench_times(arguments: argparse.Namespace) -> None:
     report("covers-times", rows)
 
 
+def plain_greedy(classes: int, size: int, rng: np.random.Generator) -> int:
+    """Return the number of experts of a greedy cover that grows each expert class by class."""
+    open_ = ~np.eye(classes, dtype=bool)
+    experts = 0
+    while open_.any():
+        expert: list[int] = []
+        for _ in range(size):
+            gain = open_[expert].sum(axis=0) * classes**2 + open_.sum(axis=0) + rng.random(classes)
+            gain[expert] = -1
+            expert.append(int(gain.argmax()))
+        open_[np.ix_(expert, expert)] = False
+        experts += 1
+    return experts
+
+
+def by_cp_sat(classes: int, size: int, most: int) -> tuple[int | None, bool]:
+    """Return the smallest cover that CP-SAT finds with at most `most` experts, and whether it proves it."""
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    knows = [[model.new_bool_var("") for _ in range(classes)] for _ in range(most)]
+    used = [model.new_bool_var("") for _ in range(most)]
+    for row, on in zip(knows, used, strict=True):
+        model.add(sum(row) <= size).only_enforce_if(on)
+        model.add(sum(row) == 0).only_enforce_if(~on)
+    for j in range(classes):
+        for k in range(j):
+            both = [model.new_bool_var("") for _ in range(most)]
+            for row, pair in zip(knows, both, strict=True):
+                model.add_bool_and(row[j], row[k]).only_enforce_if(pair)
+            model.add_bool_or(both)
+    model.minimize(sum(used))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_deterministic_time = CP_SAT_SECONDS  # about CPU seconds, whatever else runs
+    status = solver.solve(model)
+    found = round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
+    return found, status == cp_model.OPTIMAL
+
+
+def bench_compare(arguments: argparse.Namespace) -> None:
+    warm_up()
+    rows = []
+    for v, k in COMPARED:
+        row = measured((v, k, 1, arguments.effort, arguments.seed))
+        start = time.process_time()
+        row["greedy"] = min(plain_greedy(v, k, np.random.default_rng(n)) for n in range(10))
+        between = time.process_time()
+        row["cp_sat"], row["cp_sat_proved"] = by_cp_sat(v, k, int(row["greedy"]))
+        row["greedy_cpu"], row["cp_sat_cpu"] = between - start, time.process_time() - between
+        rows.append(row)
+        print(row, flush=True)
+    report("covers-compare", rows)
+
+
+def compared(rows: list[dict]) -> str:
+    return table(
+        ["classes", "k", "at least", "covote", "greedy", "CP-SAT"],
+        [
+            [
+                row["v"],
+                row["k"],
+                row["lower"],
+                f"{row['size']} ({row['cpu']:.1f})",
+                f"{row['greedy']} ({row['greedy_cpu']:.1f})",
+                f"{row['cp_sat'] or 'nothing'}{', proved' * row['cp_sat_proved']} ({row['cp_sat_cpu']:.0f})",
+            ]
+            for row in rows
+        ],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["records", "large", "times"])
+    parser.add_argument("what", choices=["records", "large", "times", "compare"])
     parser.add_argument("--effort", default="normal", choices=["fast", "normal", "max"])
     parser.add_argument("--sample", type=int, default=0, help="so many random cells; all unless given")
     parser.add_argument(
@@ -269,7 +354,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.report:
         arguments.resume, arguments.processes = True, 0
-    {"records": bench_records, "large": bench_large, "times": bench_times}[arguments.what](arguments)
+    benches = {"records": bench_records, "large": bench_large, "times": bench_times, "compare": bench_compare}
+    benches[arguments.what](arguments)
 
 
 if __name__ == "__main__":

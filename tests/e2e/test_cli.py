@@ -228,6 +228,15 @@ def test_a_budget_can_be_spent_on_the_worst_case(covote, tmp_path):
     assert (ran.status, "a goal says how to spend a budget; give a budget as well" in ran.err) == (2, True)
 
 
+def test_the_worst_of_several_losses_is_told_with_the_number_of_all_experts(covote):
+    panel = design(37, 7)
+    worst = [pairs for _, pairs in panel.survives().critical]
+    most = worst.count(worst[0])
+    assert 3 < most < len(panel)
+    told = covote("design", 37, 7).out
+    assert f"Losing any of {most} of the {len(panel)} experts leaves {worst[0]} pairs uncovered" in told
+
+
 def test_check_lists_the_single_points_of_failure(covote, tmp_path):
     panel = Panel.from_blocks(["a", "b", "c"], ["abc", "ab"], ["ann", "bob"])
     panel.save(tmp_path / "panel.toml")

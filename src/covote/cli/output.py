@@ -296,7 +296,9 @@ def say_redundancy(panel: Panel) -> None:
         if len(worst) <= 3:
             who = " or ".join(worst)
         else:
-            who = "any one expert" if len(worst) == experts else f"one of {len(worst)} experts"
+            who = (
+                "any one expert" if len(worst) == experts else f"any of {len(worst)} of the {experts} experts"
+            )
         text += f"Losing {who} leaves {counted(lost, 'pair')} uncovered. {_SURVIVES}"
     elif wrong == 0:
         wrong = panel.detectable()
