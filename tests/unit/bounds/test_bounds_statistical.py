@@ -1,6 +1,6 @@
 """Error probabilities: the exact error against brute force, and bounds that hold above it."""
 
-from itertools import product
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -158,3 +158,16 @@ def test_an_error_that_is_no_probability(error):
     ):
         with pytest.raises(InputError, match="error"):
             bound(10, 5, error)
+
+
+@pytest.mark.parametrize("experts", [2, 3, 4])
+def test_duplicate_experts_help_no_more_than_distinct_ones(experts):
+    subsets = list(combinations(range(4), 2))
+    errors = {
+        blocks: exact_error(Panel.from_blocks(4, [list(block) for block in blocks]))
+        for blocks in combinations_with_replacement(subsets, experts)
+    }
+    distinct = [error for blocks, error in errors.items() if len(set(blocks)) == experts]
+    assert min(distinct) <= 1e-12 + min(
+        error for blocks, error in errors.items() if len(set(blocks)) < experts
+    )

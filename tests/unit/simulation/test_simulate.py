@@ -43,6 +43,12 @@ def test_uniform_noise_names_every_known_class_equally_often():
             assert near((outside == k).mean(), 1 / 3, len(outside))
 
 
+def test_duplicate_experts_have_noise_of_their_own():
+    panel = Panel.from_blocks(4, [[0, 1, 2], [0, 1, 2], [3, 0]])
+    votes = simulate(panel, np.full(ITEMS, 3), seed=2).dense
+    assert near((votes[:, 0] == votes[:, 1]).mean(), 1 / 3, ITEMS)
+
+
 @pytest.mark.parametrize("accuracy", [0.0, 0.7, [0.5, 0.6, 0.7, 0.8]])
 def test_accuracy_is_how_often_experts_are_right(accuracy):
     true = truth()
