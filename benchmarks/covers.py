@@ -138,8 +138,9 @@ def page() -> str:
     return f"""# How small are the panels?
 
 {normal[2]} of {normal[1]} random cases (95% interval: {low:.0%} to {high:.0%}) are as small as the best cover
-known in 2017, and {normal[6]} are proved optimal, at {normal[7]} CPU seconds each. In the others a smaller cover is
-known: panels are {float(normal[4]) - 1:.2%} larger on average, and {float(normal[5]) - 1:.1%} at worst.
+known in 2017, and {normal[6]} are proved optimal, at {normal[7]} CPU seconds each. In the
+others a smaller cover is known: panels are {float(normal[4]) - 1:.2%}
+larger on average, and {float(normal[5]) - 1:.1%} at worst.
 
 ## Compared with the best covers known
 
