@@ -24,6 +24,7 @@ from covote_studio.context import Studio
 from covote_studio.guards import Guards
 from covote_studio.pages import (
     board,
+    class_pages,
     entrance,
     front,
     item_pages,
@@ -31,6 +32,7 @@ from covote_studio.pages import (
     people_pages,
     project_pages,
     review,
+    start,
 )
 from covote_studio.pages.rendering import TEMPLATES, member_of, page, path_of, sentence_of
 from covote_studio.people.credentials import NotSignedIn
@@ -42,7 +44,7 @@ SILENT: dict[str, Any] = {
     "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 }
 """FastAPI sends no telemetry, whatever the environment says; versions without telemetry ignore this."""
-_PAGES = (label_screen, entrance, people_pages, item_pages, project_pages, board, review)
+_PAGES = (label_screen, entrance, start, people_pages, item_pages, class_pages, project_pages, board, review)
 
 
 def create_app(studio: Studio | None) -> FastAPI:

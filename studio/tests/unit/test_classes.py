@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
 
+from covote_studio.answers.results import merge_effect
 from covote_studio.editing import classes, record
 from covote_studio.people.roster import set_known
 from covote_studio.rules import Refused
@@ -164,3 +165,29 @@ def test_answers_given_with_the_other_class_in_view_count_after_a_merge(rig, own
     change(rig, owner, "merge", "cat", into=rig.classes["fox"])
     assert rig.browser("ann").post("/label/next").json()["leases"] == []
     assert set(labels(rig).values()) == {"dog"}
+
+
+def test_a_merge_is_looked_at_before_it_is_made(rig, owner):
+    for name, said in {"ann": "cat", "bob": "dog", "cyd": "cat"}.items():
+        rig.label_all(name, lambda key, said=said: said if key == "i1" else "none")
+    before = labels(rig)
+    page = owner.get(f"/classes/{rig.classes['dog']}", headers={"Accept": "text/html"}).text
+    assert '<option value="">choose a class</option>' in page  # nothing is chosen beforehand
+    path = f"/classes/{rig.classes['dog']}/merge?into={rig.classes['fox']}"
+    shown = owner.get(path, headers={"Accept": "text/html"}).text
+    assert "Merge dog into fox?" in shown
+    assert "1 agreed label becomes doubtful" in shown or "No agreed label becomes doubtful" in shown
+    assert "ann will know fox." in shown
+    assert labels(rig) == before  # looking changes nothing
+    with rig.studio.database.write() as connection:
+        effect = merge_effect(
+            connection, rig.studio.results.refresh(), rig.classes["dog"], rig.classes["fox"]
+        )
+    was = rig.studio.results.refresh()
+    change(rig, owner, "merge", "dog", into=rig.classes["fox"])
+    now = rig.studio.results.refresh()
+    fine = {one for one, s in zip(was.items, was.labels.status, strict=True) if s == "agreed"}
+    bad = {one for one, s in zip(now.items, now.labels.status, strict=True) if s in ("conflict", "tied")}
+    assert set(effect.conflicts) == fine & bad  # what the page said has come about
+    change(rig, owner, "unmerge", "dog")
+    assert labels(rig) == before

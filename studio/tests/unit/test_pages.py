@@ -34,7 +34,7 @@ def voted(rig):
 
 
 PAGES = ["/progress", "/label", "/review", "/review/1", "/experts", "/board", "/people", "/items", "/export",
-         "/settings", "/me", "/people/2", "/api/project",
+         "/settings", "/classes", "/classes/1", "/start", "/me", "/people/2", "/api/project",
          "/api/people", "/api/coverage", "/api/progress", "/api/labels", "/api/openapi.json"]  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def town(fresh_root, tmp_path):
 def test_who_makes_a_project_owns_it_and_finds_it_again(town):
     maker = town.maker()
     made = maker.post("/projects", data={"name": "Crème brûlée"})
-    assert made.url.path == "/p/creme-brulee/progress"
+    assert made.url.path == "/p/creme-brulee/start"
     assert "Crème brûlée" in maker.get("/").text
     assert maker.get("/p/creme-brulee/settings").status_code == 200
 
@@ -109,15 +109,15 @@ def test_a_person_answers_through_an_account(town):
 def test_pages_of_a_project_lead_to_pages_of_the_same_project(town):
     maker = town.maker()
     town.enter(maker, "owner", "birds")
-    for page in ("progress", "label", "review", "experts", "board", "people", "people/2", "items", "export",
-                 "settings", "record", "me", "api/reference"):  # fmt: skip
+    for page in ("progress", "label", "review", "experts", "board", "people", "people/2", "items", "classes",
+                 "export", "start", "settings", "record", "me", "api/reference"):  # fmt: skip
         text = maker.get(f"/p/birds/{page}").text
         for mark in ('href="', 'action="', 'src="', 'hx-get="', 'hx-post="'):
             for link in (part.split('"')[0] for part in text.split(mark)[1:]):
                 own = link.startswith(("/p/birds/", "/static/", "#", "https://"))
                 assert own or link == "/" or (page, link) == ("me", "/me"), (page, mark, link)
     changed = maker.post("/p/birds/classes", data={"classes": "owl"})
-    assert changed.url.path == "/p/birds/settings"
+    assert changed.url.path == "/p/birds/classes"
     assert "/p/birds/enter/" in maker.post("/p/birds/people/2/link").text
 
 

@@ -1,8 +1,11 @@
 """Models answer in the same panel, by the same rules, and go on after a failure or a restart."""
 
 import textwrap
+import threading
+import time
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from covote.panel import Panel
 from covote_studio.answers.assignments import record_unasked
@@ -100,3 +103,37 @@ def test_models_come_from_the_command_line_only(rig):
     refused = rig.browser("owner").post("/import", files={"panel": ("panel.toml", toml)})
     assert refused.status_code == 403
     assert "evil" not in rig.people
+
+
+def test_the_worker_outlives_its_database_and_says_what_is_wrong(rig, monkeypatch):
+    worker, failed, again = rig.studio.worker, threading.Event(), threading.Event()
+    monkeypatch.setattr("covote_studio.answers.worker.IDLE", 0.001)
+
+    def step():
+        if not failed.is_set():
+            failed.set()
+            raise OperationalError("SELECT", {}, RuntimeError("server closed the connection"))
+        if worker.trouble:
+            seen.append(worker.trouble)
+            again.set()
+        return False
+
+    seen = []
+    monkeypatch.setattr(worker, "step", step)
+    worker.start()
+    assert again.wait(60)  # it goes on after the failure
+    assert seen[0] == "server closed the connection"
+    deadline = time.monotonic() + 60
+    while worker.trouble:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    worker.stop()
+
+
+def test_the_page_says_that_models_are_not_answering(rig):
+    with rig.studio.database.write() as connection:
+        managing.add_person(connection, "net", "model", model={"model": "m.onnx", "folder": "."})
+    rig.label_all("ann", lambda _key: "cat")
+    rig.studio.worker.trouble = "server closed the connection"
+    page = rig.browser("owner").get("/progress", headers={"Accept": "text/html"}).text
+    assert "Models are not answering: server closed the connection." in page

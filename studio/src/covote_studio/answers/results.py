@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from covote.decoding import ExpertReport, decode, expert_report
 from covote.decoding.gold import wilson
-from covote.labels import Labels
+from covote.labels import STATUSES, Labels
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, Votes
 from covote_studio.people.roster import Roster, RosterKeeper, project_row
@@ -337,6 +337,42 @@ def gold_of(connection: Connection, roster: Roster) -> dict[int, str]:
     )
     right = ((int(row.id), roster.canonical_class[row.gold]) for row in rows)
     return {one: known[class_id] for one, class_id in right if class_id in known}
+
+
+@dataclass(frozen=True)
+class MergeEffect:
+    """What a merge of two classes would change."""
+
+    renamed: int
+    """Items whose label would be the other class."""
+    changed: int
+    """Items whose label would change in another way."""
+    conflicts: list[int]
+    """Ids of the items that are agreed and would be in conflict or tied."""
+    resolved: int
+    """Items in conflict or tied that would be agreed."""
+
+
+def merge_effect(connection: Connection, results: Results, class_id: int, into: int) -> MergeEffect:
+    """Decode the answers as if a class were merged into another, and compare."""
+    roster = results.roster.merged(class_id, into)
+    rows = Answered().read(connection)
+    gone = list(connection.execute(select(item.c.id).where(item.c.retired.is_(True))).scalars())
+    votes = votes_of(rows[~np.isin(rows[:, 1], gone)], roster, shown_lists(connection, roster))
+    if votes is None:
+        return MergeEffect(0, 0, [], 0)
+    before, labels = results.labels, decode(votes)
+    _, old, new = np.intersect1d(results.items, votes.items, assume_unique=True, return_indices=True)
+    source, target = (results.roster.classes_by_id[one].name for one in (class_id, into))
+    was, now = before.value[old], labels.value[new]
+    renamed = (was == source) & (now == target)
+    agreed = STATUSES.index("agreed")
+    fine, well = before.evidence.status[old] == agreed, labels.evidence.status[new] == agreed
+    doubtful = np.isin(labels.evidence.status[new], [STATUSES.index(one) for one in ("conflict", "tied")])
+    return MergeEffect(
+        int(renamed.sum()), int(((was != now) & ~renamed).sum()),
+        [int(one) for one in votes.items[new][fine & doubtful]], int((~fine & well).sum()),
+    )  # fmt: skip
 
 
 class ResultsKeeper:

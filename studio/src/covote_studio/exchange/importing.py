@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import tempfile
 import time
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +18,11 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from covote.errors import CovoteError
 from covote.panel import Panel
-from covote.tables.columns import usual_column
 from covote.votes import Votes
 from covote_studio.answers.assignments import assign
+from covote_studio.editing.items import set_gold
 from covote_studio.editing.record import note
-from covote_studio.exchange import table_files
+from covote_studio.exchange import table_files, uploads
 from covote_studio.people.roster import Roster, count_answers
 from covote_studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
 from covote_studio.storage import media
@@ -45,12 +43,15 @@ CHUNK = 20_000
 LONGEST_KEY = 500
 LISTED = 20
 """Problems of a table that one message lists."""
-MOST_UNPACKED = 4 * 1024**3
-"""Most bytes of a ZIP file when it is unpacked."""
-_IDS = ("id", "item", "key", "task")
+_IDS = ("id", "item", "key", "task", "nr", "no", "number")
+_GOLD = ("gold", "label", "class")
 _CONTENTS = ("image", "picture", "audio", "sound", "text", "content")
 _KINDS = {"picture": "image", "sound": "audio", "content": "text"}
-_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".flac")
+_ENDINGS = (
+    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".heic", ".heif", ".tif", ".tiff", ".bmp",
+    ".wav", ".mp3", ".ogg", ".flac",
+)  # fmt: skip
+"""Endings of the files that are looked for in a folder."""
 
 
 NewItem = tuple[str, str, str, int | None]
@@ -59,29 +60,24 @@ NewItem = tuple[str, str, str, int | None]
 
 @dataclass(frozen=True)
 class Imported:
-    """How many items were added, and how many existed already."""
+    """How many items were added, how many existed already, and how many of these are gold now."""
 
     added: int
     known: int
+    golden: int = 0
 
     def __str__(self) -> str:
         there = f"; {self.known:,} already existed" if self.known else ""
-        return f"{self.added:,} item{'' if self.added == 1 else 's'} added{there}."
-
-
-def is_readable(name: str) -> bool:
-    """Whether a file in a folder can hold items; system files cannot.
-
-    >>> is_readable("birds/1.JPG"), is_readable("birds/.DS_Store"), is_readable("birds/._1.jpg")
-    (True, False, False)
-    """
-    path = Path(name)
-    return path.suffix.lower() in (*_ENDINGS, *table_files.ENDINGS) and not path.name.startswith(".")
+        gold = f"; gold is set for {self.golden:,}" if self.golden else ""
+        return f"{self.added:,} item{'' if self.added == 1 else 's'} added{there}{gold}."
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The role of each column of a table; `kind` is what people are shown: text, image or audio."""
+    """The role of each column of a table; `kind` is what people are shown: text, image or audio.
+
+    Without a column of contents, the table says which class items have that are there already.
+    """
 
     content: str
     kind: str
@@ -94,16 +90,26 @@ def find_columns(names: Sequence[str]) -> Columns | None:
 
     >>> find_columns(["ID", "text", "gold"])
     Columns(content='text', kind='text', id='ID', gold='gold')
+    >>> find_columns(["nr", "note", "gold"]).content, find_columns(["nr", "gold"]).content
+    ('note', '')
     >>> find_columns(["a", "b"]) is None
     True
     """
-    identity, gold = usual_column(names, _IDS), usual_column(names, ("gold",))
-    content = usual_column(names, _CONTENTS)
+    identity, gold = _named(names, _IDS), _named(names, _GOLD)
+    content = _named(names, _CONTENTS)
     if content is not None:
         name = content.strip().lower()
         return Columns(content, _KINDS.get(name, name), identity, gold)
     others = [name for name in names if name not in (identity, gold)]
-    return Columns(others[0], "text", identity, gold) if len(others) == 1 else None
+    if len(others) == 1:
+        return Columns(others[0], "text", identity, gold)
+    return Columns("", "text", identity, gold) if identity and gold and not others else None
+
+
+def _named(names: Sequence[str], usual: Sequence[str]) -> str | None:
+    """Return the column that has one of the usual names, the first of these that there is."""
+    there = {name.strip().lower(): name for name in reversed(names)}
+    return next((there[one] for one in usual if one in there), None)
 
 
 @dataclass(frozen=True)
@@ -123,26 +129,31 @@ class Examined:
 
 
 def examine(
-    table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]]
-) -> Examined:
+    table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]],
+    there: Collection[str] = (),
+) -> Examined:  # fmt: skip
     """Check every row of a table of items, and collect all problems.
 
-    `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address).
+    `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address);
+    `there` are the ids of the items of the project.
     """
     count = table.num_rows
     if not count:
         raise Refused("The table has column names but no rows; add at least one item.", 422)
     keys = table[columns.id].to_pylist() if columns.id else [f"item-{n}" for n in range(1, count + 1)]
     golds = table[columns.gold].to_pylist() if columns.gold else [None] * count
+    contents = table[columns.content].to_pylist() if columns.content else keys
     items: list[NewItem] = []
     problems: list[tuple[int, str]] = []
     seen: set[str] = set()
-    rows = zip(keys, table[columns.content].to_pylist(), golds, strict=True)
+    rows = zip(keys, contents, golds, strict=True)
     for number, (key, content, gold) in enumerate(rows, start=1):
         try:
             _check_row(number, key, content, seen)
             seen.add(key)
             known = _gold_class(number, gold, roster)
+            if not columns.content and key not in there:
+                raise Refused(f"Row {number}: there is no item “{key[:100]}” here; correct its id.", 422)
             place = (
                 (columns.kind, content)
                 if columns.kind == "text"
@@ -206,18 +217,25 @@ def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[st
 
 
 def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None) -> Imported:
-    """Add items at the end of the project; existing items with the same id stay as they are."""
+    """Add items at the end of the project; of items that are there with the same id, only gold changes."""
     with database.read() as connection:
-        there = set()
-        if connection.execute(select(func.count()).select_from(item)).scalar_one():
-            there = set(connection.execute(select(item.c.key)).scalars())
+        there = {row.key: row for row in connection.execute(select(item.c.key, item.c.id, item.c.gold))}
     new = [row for row in rows if row[0] not in there] if there else rows
     for start in range(0, len(new), CHUNK):
         with database.write() as connection:
             some = new[start : start + CHUNK]
             _append(connection, some)
             note(connection, by, f"Added {len(some):,} item{'' if len(some) == 1 else 's'}.")
-    return Imported(len(new), len(rows) - len(new))
+    golden = [
+        (there[key].id, gold)
+        for key, _, _, gold in rows
+        if gold is not None and key in there and there[key].gold != gold
+    ]
+    if golden:
+        with database.write() as connection:
+            for item_id, gold in golden:
+                set_gold(connection, item_id, gold, by)
+    return Imported(len(new), len(rows) - len(new), len(golden))
 
 
 def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
@@ -255,52 +273,6 @@ def typed_rows(text: str) -> list[NewItem]:
     return list(rows.values())
 
 
-def files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures and sounds in a folder, in the order of their names."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix.lower() in _ENDINGS:
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-
-
-def files_in_zip(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures and sounds in a ZIP file; nothing is ever unpacked to a path."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-        entries = [one for one in archive.infolist() if not one.is_dir()]
-        total = 0
-        for entry in sorted(entries, key=lambda one: one.filename):
-            if Path(entry.filename).suffix.lower() not in _ENDINGS:
-                continue
-            total += entry.file_size
-            if entry.file_size > media.LARGEST or total > MOST_UNPACKED:
-                raise Refused(
-                    f"“{entry.filename}” in “{name}” is too large; a picture has at most "
-                    f"{media.LARGEST / 1e6:.0f} MB.",
-                    413,
-                )
-            with archive.open(entry) as opened:
-                yield entry.filename, opened.read(media.LARGEST + 1)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        raise Refused(f"“{name}” cannot be unpacked: {error}. Make the ZIP file again.", 422) from error
-
-
-def sort_files(
-    database: Database, folder: Path, files: Iterable[tuple[str, bytes]]
-) -> tuple[dict[str, tuple[str, str]], list[tuple[str, bytes]]]:
-    """Store the pictures and sounds that were sent; return their places by name, and the tables."""
-    stored: dict[str, tuple[str, str]] = {}
-    sheets: list[tuple[str, bytes]] = []
-    for name, content in _unzipped(files):
-        if Path(name).suffix.lower() in _ENDINGS:
-            with database.write() as connection:
-                stored[name] = media.keep(connection, folder, name, content)
-        else:
-            sheets.append((name, content))
-    if not sheets and not stored:
-        raise Refused("Nothing was sent; choose a table (.csv, .xlsx, .parquet, .jsonl) or pictures.", 422)
-    return stored, sheets
-
-
 def import_media(
     database: Database, stored: Mapping[str, tuple[str, str]], by: int | None = None
 ) -> Imported:
@@ -314,19 +286,19 @@ def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, s
     return {**{Path(name).name: place for name, place in stored.items()}, **stored}
 
 
-def _unzipped(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    for name, content in files:
-        if Path(name).suffix.lower() == ".zip":
-            yield from files_in_zip(name, content)
-        else:
-            yield name, content
-
-
 def import_path(database: Database, folder: Path, roster: Roster, path: Path) -> Imported:
-    """Add a table or a folder of pictures that is on this machine."""
+    """Add a table or a folder of pictures that is on this machine; every file must be readable."""
     if path.is_dir():
-        stored, _ = sort_files(database, folder, files_in(path))
-        return import_media(database, stored)
+        with ExitStack() as stack:
+            files = [
+                (one.relative_to(path).as_posix(), stack.enter_context(one.open("rb")))
+                for one in sorted(path.rglob("*"))
+                if one.is_file() and one.suffix.lower() in _ENDINGS
+            ]
+            upload = uploads.receive(database, folder, files)
+        if upload.left_out:
+            raise Refused(" ".join(why for _, why in upload.left_out[:LISTED]), 422)
+        return import_media(database, upload.stored)
     if not path.is_file():
         raise Refused(f"There is no file or folder {path}.", 404)
     pictures: dict[str, tuple[str, str]] = {}

@@ -7,14 +7,17 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from covote_studio.exchange import table_files
 from covote_studio.exchange.importing import Columns, Examined, by_any_name, examine, find_columns
+from covote_studio.exchange.uploads import Upload
 from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
 
@@ -33,14 +36,40 @@ class Preview:
     name: str
     names: list[str]
     notes: list[str]
+    left_out: list[tuple[str, str]]
     columns: Columns | None
     examined: Examined | None
+    there: int
+    """How many of the good rows are items of the project already."""
     first: list[list[str]]
     rows: int
 
 
-def keep_table(folder: Path, name: str, content: bytes, stored: dict[str, tuple[str, str]]) -> str:
-    """Store a table with the places of the pictures sent along with it, and return its token."""
+def keep_table(folder: Path, name: str, content: bytes, upload: Upload) -> str:
+    """Read a table once, store it with what was sent along with it, and return its token."""
+    table, notes = table_files.read_table(name, content)
+    token, place = _new_place(folder)
+    pq.write_table(table, place / "table.parquet")
+    about = {"name": name, "notes": notes, "stored": upload.stored, "left_out": upload.left_out}
+    (place / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    return token
+
+
+def keep_result(folder: Path, told: str, left_out: list[tuple[str, str]]) -> str:
+    """Store what became of the files that were sent, and return the token of the page that says it."""
+    token, place = _new_place(folder)
+    (place / "about.json").write_text(json.dumps({"told": told, "left_out": left_out}), encoding="utf-8")
+    return token
+
+
+def result_of(folder: Path, token: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return what became of files that were sent: a sentence, and (name, why) of those that were left out."""
+    about = json.loads((_place(folder, token) / "about.json").read_text(encoding="utf-8"))
+    return about["told"], [(name, why) for name, why in about["left_out"]]
+
+
+def _new_place(folder: Path) -> tuple[str, Path]:
+    """Make a folder for what waits, and remove those that waited too long."""
     waiting = folder / "imports"
     waiting.mkdir(mode=0o700, exist_ok=True)
     for old in waiting.iterdir():
@@ -50,9 +79,7 @@ def keep_table(folder: Path, name: str, content: bytes, stored: dict[str, tuple[
     token = secrets.token_urlsafe(16)
     place = waiting / token
     place.mkdir(mode=0o700)
-    (place / f"table{Path(name).suffix.lower()}").write_bytes(content)
-    (place / "about.json").write_text(json.dumps({"name": name, "stored": stored}), encoding="utf-8")
-    return token
+    return token, place
 
 
 def forget(folder: Path, token: str) -> None:
@@ -67,19 +94,30 @@ def _place(folder: Path, token: str) -> Path:
     return place
 
 
-def look_at(folder: Path, token: str, roster: Roster, columns: Columns | None = None) -> Preview:
-    """Read a waiting table, with the columns that were chosen or seem right."""
+def look_at(
+    folder: Path, token: str, roster: Roster, there: Collection[str], columns: Columns | None = None
+) -> Preview:
+    """Return a waiting table, with the columns that were chosen or seem right.
+
+    `there` are the ids of the items of the project.
+    """
     place = _place(folder, token)
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
-    (file,) = place.glob("table.*")
-    table, notes = table_files.read_table(about["name"], file.read_bytes())
+    if "stored" not in about:
+        raise Refused("This table is no longer kept; send it again.", 404)
+    table = pq.read_table(place / "table.parquet")
     chosen = _there(table, columns) or find_columns(table.column_names)
     stored = by_any_name({name: (kind, where) for name, (kind, where) in about["stored"].items()})
-    examined = None if chosen is None else examine(table, chosen, roster, stored)
+    examined = None if chosen is None else examine(table, chosen, roster, stored, there)
     first = [
         ["" if cell is None else cell for cell in row.values()] for row in table.slice(0, SHOWN).to_pylist()
     ]
-    return Preview(token, about["name"], table.column_names, notes, chosen, examined, first, table.num_rows)
+    known = sum(row[0] in there for row in examined.items) if examined is not None else 0
+    left_out = [(name, why) for name, why in about["left_out"]]
+    return Preview(
+        token, about["name"], table.column_names, about["notes"], left_out, chosen, examined, known, first,
+        table.num_rows,
+    )  # fmt: skip
 
 
 def _there(table: pa.Table, columns: Columns | None) -> Columns | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from covote_studio.editing.record import note
 from covote_studio.pages.rendering import (
@@ -87,11 +87,20 @@ def people(request: Request, studio: Project, who: Owner) -> Response:
     """List everyone."""
     with studio.database.read() as connection:
         _, roster = studio.snapshot(connection)
-        answers = {row.id: row.answers for row in connection.execute(select(person.c.id, person.c.answers))}
+        last = (
+            select(func.max(answer.c.at))
+            .where(answer.c.person_id == person.c.id)
+            .scalar_subquery()
+            .label("last")
+        )
+        about = {row.id: row for row in connection.execute(select(person, last))}
+    waiting = sum(
+        row.entered is None and row.active and row.role in ("expert", "reviewer") for row in about.values()
+    )
     first_known = {one.id: roster.names_of(one.known, _NAMED) for one in roster.members}
     return page(
-        request, "people.html", who, roster=roster, answers=answers, ticked=_wanted(request),
-        first_known=first_known,
+        request, "people.html", who, roster=roster, about=about, ticked=_wanted(request),
+        first_known=first_known, waiting=waiting,
     )  # fmt: skip
 
 
@@ -125,7 +134,9 @@ def one_person(request: Request, studio: Project, who: Owner, person_id: int) ->
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
         row = connection.execute(select(person).where(person.c.id == person_id)).one()
-    return page(request, "person.html", who, one=one, row=row, classes=roster.classes)
+    return page(
+        request, "person.html", who, one=one, row=row, classes=roster.classes, has_costs=roster.has_costs
+    )
 
 
 @router.post("/people/{person_id}")
@@ -134,9 +145,10 @@ def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
+        cost = number_field(form, "cost") if "cost" in form else one.cost
         managing.change_person(
-            connection, person_id, cost=number_field(form, "cost"), active="active" in form,
-            may_tick="may_tick" in form, role=text_field(form, "role", "expert"), by=who.id,
+            connection, person_id, cost=cost, active="active" in form, may_tick="may_tick" in form,
+            role=text_field(form, "role", "expert"), by=who.id,
         )  # fmt: skip
         ticked = class_ids(form, roster.class_by_id)
         again = set_known(connection, person_id, ticked, who.id) if set(ticked) != one.known else 0

@@ -1,22 +1,22 @@
-"""The project itself: its name, classes and items, how they are asked, export and import."""
+"""The project itself: its name and items, how they are asked, export and import."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import Connection, select
+from sqlalchemy import func, select
 
 from covote_studio.answers.inquiry import gold_answers
-from covote_studio.editing import classes
-from covote_studio.editing.guide import add_example, examples_of, remove_example
 from covote_studio.editing.hooks import hook_state
-from covote_studio.exchange import importing, table_files
+from covote_studio.editing.items import set_gold
+from covote_studio.exchange import importing, uploads
 from covote_studio.exchange.exporting import export_response
 from covote_studio.exchange.importing import Columns
-from covote_studio.exchange.previewing import forget, keep_table, look_at
+from covote_studio.exchange.previewing import forget, keep_result, keep_table, look_at, result_of
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -27,13 +27,13 @@ from covote_studio.pages.rendering import (
     text_field,
     whole_fields,
 )
+from covote_studio.pages.start import is_running
 from covote_studio.people import managing
 from covote_studio.rules import Refused
-from covote_studio.storage import media
-from covote_studio.storage.schema import item
+from covote_studio.storage.schema import answer, item
 
 router = APIRouter()
-_SHOWN = 50
+_SHOWN = 60
 """Items of a page."""
 NO_GOLD = (
     "No one has answered a gold item yet; until enough are answered, people are asked until the vote is "
@@ -68,14 +68,13 @@ def _advice(answers: int, people: int) -> tuple[str, str]:
 
 @router.get("/settings")
 def settings(request: Request, studio: Project, who: Owner) -> Response:
-    """Show name, instructions, classes and the way of asking."""
+    """Show name, instructions and the way of asking."""
     with studio.database.read() as connection:
         setup, roster = studio.snapshot(connection)
         advised, advice = _advice(len(gold_answers(connection)), len(roster.active))
-        shown = examples_of(connection)
     return page(
-        request, "settings.html", who, setup=setup, roster=roster, classes=roster.classes, ways=_WAYS,
-        advised=advised, advice=advice, examples=shown,
+        request, "settings.html", who, setup=setup, ways=_WAYS, advised=advised, advice=advice,
+        models=bool(roster.models),
     )  # fmt: skip
 
 
@@ -96,160 +95,96 @@ def change(studio: Project, who: Owner, form: Form) -> Response:
     return back_to("/settings", "Saved. " + NO_GOLD if unknown else "Saved.")
 
 
-@router.post("/classes")
-def add_classes(studio: Project, who: Owner, form: Form) -> Response:
-    """Add classes from lines of text."""
-    new = classes.parse_classes(text_field(form, "classes"))
-    if not new:
-        raise Refused("No class was typed; write one per line, for example “cat: small, says miaow”.", 422)
-    with studio.database.write() as connection:
-        added = classes.add_classes(connection, new, who.id)
-    return back_to("/settings#classes-list", f"{added} {'class' if added == 1 else 'classes'} added.")
-
-
-def _one_class(form: Form) -> int:
-    return whole_fields([form.get("class")])[0]
-
-
-@router.post("/classes/change")
-def change_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Rename a class, or change its description."""
-    name, description = text_field(form, "name"), text_field(form, "description")
-    with studio.database.write() as connection:
-        classes.change_class(connection, _one_class(form), name=name, description=description, by=who.id)
-    return back_to("/settings#classes-list", "Saved. Earlier answers carry the new name.")
-
-
-@router.post("/classes/move")
-def move_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Move a class up or down the list that everyone sees."""
-    steps = -1 if text_field(form, "to") == "up" else 1
-    with studio.database.write() as connection:
-        classes.move_class(connection, _one_class(form), steps, who.id)
-    return back_to("/settings#classes-list")
-
-
-@router.post("/classes/merge")
-def merge_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Merge a class into another; its answers count for that one."""
-    (into,) = whole_fields([form.get("into")])
-    with studio.database.write() as connection:
-        classes.merge_classes(connection, _one_class(form), into, who.id)
-    return back_to("/settings#classes-list", "The two classes have been merged; the merge is on record.")
-
-
-@router.post("/classes/retire")
-def retire_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Stop offering a class."""
-    with studio.database.write() as connection:
-        told = classes.retire_class(connection, _one_class(form), who.id)
-    return back_to("/settings#classes-list", told)
-
-
-@router.post("/classes/back")
-def bring_back_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Offer a retired class again."""
-    with studio.database.write() as connection:
-        again = classes.bring_back_class(connection, _one_class(form), who.id)
-    asked = f" {again:,} answers are asked for again, with this class in view." if again else ""
-    return back_to("/settings#classes-list", f"The class is offered again.{asked}")
-
-
-def _sent_picture(connection: Connection, studio: Project, form: Form) -> str | None:
-    """Keep the picture that was sent with a form, and return its address; None without one."""
-    place = None
-    for name, file in files_of(form, "picture"):
-        kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
-        if kind != "image":
-            raise Refused(f"“{name}” is a sound; send a picture.", 415)
-    return place
-
-
-@router.post("/classes/picture")
-def add_picture(studio: Project, who: Owner, form: Form) -> Response:
-    """Give a class an example picture."""
-    with studio.database.write() as connection:
-        place = _sent_picture(connection, studio, form)
-        if place is None:
-            raise Refused("No picture was chosen; choose one and send it again.", 422)
-        classes.set_picture(connection, _one_class(form), place, who.id)
-    return back_to("/settings", "The class is shown with this picture from now on.")
-
-
-@router.post("/classes/example")
-def new_example(studio: Project, who: Owner, form: Form) -> Response:
-    """Add an example, or a near miss, to the guide of a class."""
-    with studio.database.write() as connection:
-        place = _sent_picture(connection, studio, form)
-        near_miss = text_field(form, "near_miss") == "yes"
-        add_example(connection, _one_class(form), text_field(form, "text"), place, near_miss, who.id)
-    return back_to("/settings#classes-list", "People see it under Guide while they label.")
-
-
-@router.post("/classes/example/remove")
-def drop_example(studio: Project, who: Owner, form: Form) -> Response:
-    """Remove an example from the guide."""
-    with studio.database.write() as connection:
-        (example_id,) = whole_fields([form.get("example")])
-        remove_example(connection, example_id, who.id)
-    return back_to("/settings#classes-list", "Removed.")
+FILTERS = {
+    "": "All", "gold": "Gold", "plain": "Not gold", "unanswered": "No answers", "retired": "Retired",
+}  # fmt: skip
 
 
 @router.get("/items")
-def items(request: Request, studio: Project, who: Owner, after: int = 0, key: str = "") -> Response:
-    """List items, a page at a time, and offer to add more."""
+def items(
+    request: Request, studio: Project, who: Owner, after: int = 0, key: str = "", show: str = ""
+) -> Response:
+    """List items, a page at a time: all, or those of a kind."""
+    wanted = select(item).order_by(item.c.position).limit(_SHOWN + 1)
+    if key:
+        wanted = wanted.where(item.c.key.contains(key, autoescape=True))
+    if show == "gold":
+        wanted = wanted.where(item.c.gold.is_not(None))
+    elif show == "plain":
+        wanted = wanted.where(item.c.gold.is_(None))
+    elif show == "unanswered":
+        wanted = wanted.where(~select(answer.c.id).where(answer.c.item_id == item.c.id).exists())
+    wanted = wanted.where(item.c.retired.is_(show == "retired"), item.c.position > after)
     with studio.database.read() as connection:
         setup, roster = studio.snapshot(connection)
-        wanted = select(item).order_by(item.c.position).limit(_SHOWN)
-        wanted = wanted.where(item.c.key == key) if key else wanted.where(item.c.position > after)
         rows = connection.execute(wanted).all()
-    return page(request, "items.html", who, setup=setup, rows=rows, roster=roster, key=key, shown=_SHOWN)
+        gone = connection.execute(
+            select(func.count()).select_from(item).where(item.c.retired.is_(True))
+        ).scalar_one()
+    return page(
+        request, "items.html", who, setup=setup, rows=rows[:_SHOWN], roster=roster, key=key, show=show,
+        more=len(rows) > _SHOWN, after=after, gone=gone, filters=FILTERS,
+    )  # fmt: skip
 
 
 @router.post("/items")
 def add_items(studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
-    folder = files_of(form, "folder")
-    sent = files_of(form, "files") + [one for one in folder if importing.is_readable(one[0])]
-    if folder and not sent:
-        raise Refused(
-            "That folder holds no pictures, sounds or tables (.png, .jpg, .gif, .webp, .wav, .mp3, .ogg, "
-            ".flac, .csv, .xlsx, .parquet, .jsonl); choose another.",
-            422,
-        )
+    sent = files_of(form, "files") + files_of(form, "folder")
     typed = text_field(form, "typed").strip()
-    if sent:
-        files = ((name, file.read()) for name, file in sent)
-        stored, sheets = importing.sort_files(studio.database, studio.folder, files)
-        if len(sheets) > 1:
-            raise Refused(f"{len(sheets)} tables were sent; send one table at a time.", 422)
-        if sheets:
-            name, content = sheets[0]
-            table_files.read_table(name, content)  # reject at once what cannot be read
-            return back_to(f"/items/import/{keep_table(studio.folder, name, content, stored)}")
-        done = importing.import_media(studio.database, stored, who.id)
-    elif typed:
-        done = importing.add_items(studio.database, importing.typed_rows(typed), who.id)
-    else:
+    if typed and not sent:
+        return back_to(
+            "/items", str(importing.add_items(studio.database, importing.typed_rows(typed), who.id))
+        )
+    if not sent:
         raise Refused("Choose a file or a folder, or type items, one per line.", 422)
-    return back_to("/items", str(done))
+    upload = uploads.receive(studio.database, studio.folder, sent)
+    if len(upload.tables) > 1:
+        names = ", ".join(name for name, _ in upload.tables[:5])
+        raise Refused(f"{len(upload.tables)} tables were sent ({names}); send one table at a time.", 422)
+    if upload.tables:
+        name, content = upload.tables[0]
+        return back_to(f"/items/import/{keep_table(studio.folder, name, content, upload)}")
+    done = importing.import_media(studio.database, upload.stored, who.id)
+    if not upload.left_out:
+        return back_to(_after_adding(studio), str(done))
+    return back_to(f"/items/added/{keep_result(studio.folder, str(done), upload.left_out)}")
+
+
+def _after_adding(studio: Project) -> str:
+    """Return the page after items were added: until people answer, the owner goes on setting up."""
+    with studio.database.read() as connection:
+        return "/items" if is_running(connection) else "/start"
+
+
+@router.get("/items/added/{token}")
+def added(request: Request, studio: Project, who: Owner, token: str) -> Response:
+    """Say what became of the files that were sent: added, or left out and why."""
+    told, left_out = result_of(studio.folder, token)
+    return page(request, "added.html", who, told=told, left_out=left_out)
 
 
 def _chosen_columns(values: Mapping[str, Any]) -> Columns | None:
-    content = str(values.get("content") or "")
-    kind = str(values.get("kind") or "text")
-    if not content:
+    if "content" not in values:
         return None
+    kind, gold = str(values.get("kind") or "text"), str(values.get("gold") or "") or None
+    content, key = str(values.get("content") or ""), str(values.get("id") or "") or None
     if kind not in ("text", "image", "audio"):
         raise Refused("Items are texts, pictures or sounds; choose one of them.", 422)
-    return Columns(content, kind, str(values.get("id") or "") or None, str(values.get("gold") or "") or None)
+    return Columns(content, kind, key, gold) if content or (key and gold) else None
+
+
+def _keys(studio: Project) -> set[str]:
+    with studio.database.read() as connection:
+        return set(connection.execute(select(item.c.key)).scalars())
 
 
 @router.get("/items/import/{token}")
 def preview(request: Request, studio: Project, who: Owner, token: str) -> Response:
     """Show what a table would add, and everything that is wrong with it."""
     _, roster = studio.snapshot()
-    shown = look_at(studio.folder, token, roster, _chosen_columns(request.query_params))
+    columns = _chosen_columns(request.query_params)
+    shown = look_at(studio.folder, token, roster, _keys(studio), columns)
     return page(request, "preview.html", who, shown=shown)
 
 
@@ -257,14 +192,37 @@ def preview(request: Request, studio: Project, who: Owner, token: str) -> Respon
 def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
     """Add the items of a table that was looked at."""
     _, roster = studio.snapshot()
-    shown = look_at(studio.folder, token, roster, _chosen_columns(form))
+    shown = look_at(studio.folder, token, roster, _keys(studio), _chosen_columns(form))
     if shown.examined is None:
-        raise Refused("Choose the column that people should see.", 422)
+        raise Refused("Choose the column that people should see, or id and gold.", 422)
     if "leave_out" not in form:
         shown.examined.refuse()
     done = importing.add_items(studio.database, shown.examined.items, who.id)
     forget(studio.folder, token)
-    return back_to("/items", str(done))
+    left_out = shown.left_out + [(f"row {number}", why) for number, why in shown.examined.problems]
+    if left_out:
+        return back_to(f"/items/added/{keep_result(studio.folder, str(done), left_out)}")
+    return back_to(_after_adding(studio), str(done))
+
+
+@router.post("/items/gold")
+def set_golds(studio: Project, who: Owner, form: Form) -> Response:
+    """Set the class that the chosen items are known to have."""
+    chosen = whole_fields(form.getlist("item"))
+    (gold,) = whole_fields([text_field(form, "gold", "0") or "0"])
+    if not chosen:
+        raise Refused("No item was chosen; tick those whose class you know.", 422)
+    with studio.database.write() as connection:
+        for one in chosen:
+            set_gold(connection, one, gold or None, who.id)
+    count = f"{len(chosen):,} item{' is' if len(chosen) == 1 else 's are'}"
+    return back_to(_items_address(form), f"{count} {'gold' if gold else 'no longer gold'}.")
+
+
+def _items_address(form: Form) -> str:
+    """Return the page of items from which a form was sent."""
+    wanted = {name: text_field(form, name) for name in ("show", "after") if text_field(form, name)}
+    return f"/items?{urlencode(wanted)}" if wanted else "/items"
 
 
 @router.get("/export")

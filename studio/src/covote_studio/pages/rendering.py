@@ -11,8 +11,10 @@ from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote, unquote
 
 import jinja2
+import segno
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
 from starlette.datastructures import FormData, UploadFile
 
 from covote.errors import CovoteError
@@ -59,8 +61,8 @@ STATUS = {"agreed": "good", "tied": "warn", "conflict": "bad", "incomplete": "qu
 """The style of each status of a label."""
 _PLACES = (
     ("/progress", "Progress"), ("/label", "Label"), ("/review", "Review"), ("/experts", "Experts"),
-    ("/board", "Coverage"), ("/people", "People"), ("/items", "Items"), ("/export", "Export"),
-    ("/settings", "Settings"), ("/record", "Record"),
+    ("/board", "Coverage"), ("/people", "People"), ("/items", "Items"), ("/classes", "Classes"),
+    ("/export", "Export"), ("/settings", "Settings"), ("/record", "Record"),
 )  # fmt: skip
 _REVIEWED = ("/progress", "/label", "/review", "/experts", "/record")
 
@@ -197,6 +199,11 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     return answer
 
 
+def qr_code(address: str) -> Markup:
+    """Return an address as a picture that phones read."""
+    return Markup(segno.make(address, error="m").svg_inline(scale=4, border=2))
+
+
 def link_page(
     request: Request, member: Member, door: tuple[str, str], title: str, text: str, **values: Any
 ) -> HTMLResponse:
@@ -205,7 +212,8 @@ def link_page(
     days = credentials.LIFETIME[purpose] / credentials.DAY
     address = f"{base_address(request)}/{'shared' if purpose == 'share' else purpose}/{secret}"
     text = f"{text} The link is shown only once and works for {days:.0f} days."
-    return page(request, "invited.html", member, title=title, text=text, address=address, **values)
+    code = qr_code(address)
+    return page(request, "invited.html", member, title=title, text=text, address=address, code=code, **values)
 
 
 def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from numpy.typing import NDArray
 from sqlalchemy import select
 
@@ -29,6 +29,7 @@ from covote_studio.pages.rendering import (
     text_field,
     whole_fields,
 )
+from covote_studio.pages.start import is_running
 from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
 from covote_studio.rules import Refused
@@ -124,7 +125,11 @@ def _due(now: ProjectProgress) -> str:
 
 @router.get("/progress")
 def progress(request: Request, studio: Project, who: Reviewer) -> Response:
-    """Show the progress of the project."""
+    """Show the progress of the project; before anyone has answered, owners go on setting it up."""
+    with studio.database.read() as connection:
+        running = is_running(connection)
+    if who.is_owner and not running:
+        return RedirectResponse("/start", 303)
     return page(request, "progress.html", who, shared=False, **_values(studio))
 
 

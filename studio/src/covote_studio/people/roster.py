@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,25 @@ class Roster:
     def classes_by_id(self) -> dict[int, Class]:
         """Every class that ever existed by its id."""
         return {one.id: one for one in self.every_class}
+
+    def merged(self, class_id: int, into: int) -> Roster:
+        """Return the roster as it would be if a class were merged into another."""
+        return Roster(
+            self.version,
+            tuple(
+                replace(one, retired=True, merged_into=into) if one.id == class_id else one
+                for one in self.every_class
+            ),
+            tuple(
+                replace(
+                    one,
+                    known=one.known - {class_id} | ({into} if class_id in one.known | one.former else set()),
+                    former=one.former - {class_id},
+                )
+                for one in self.members
+            ),
+            self.models,
+        )
 
     @cached_property
     def has_costs(self) -> bool:

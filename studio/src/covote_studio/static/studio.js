@@ -8,6 +8,14 @@ document.addEventListener("click", async (event) => {
     copy.textContent = "Copied";
     return;
   }
+  const save = event.target.closest("[data-save]");
+  if (save) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([document.getElementById(save.dataset.save).value], { type: "text/csv" }));
+    link.download = save.dataset.name;
+    link.click();
+    return;
+  }
   const all = event.target.closest("[data-tick]");
   if (all) {
     const list = document.getElementById(all.dataset.tick);
@@ -31,3 +39,54 @@ document.addEventListener("submit", (event) => {
   setTimeout(() => { delete form.dataset.sent; }, 4000);
 });
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
+
+// A file that was chosen is sent at once.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("input[type=file][data-auto]") && event.target.files.length) {
+    const form = event.target.form;
+    if (form.dataset.drop !== undefined) sendFiles(form, [...event.target.files].map((file) => [file, file.webkitRelativePath || file.name]));
+    else form.requestSubmit();
+  }
+});
+
+// Files and folders that are dropped anywhere on a page with a place for them.
+async function sendFiles(form, files) {
+  const state = form.querySelector("[data-state]");
+  state.textContent = `Sending ${files.length.toLocaleString()} file${files.length === 1 ? "" : "s"} …`;
+  const body = new FormData();
+  for (const [file, name] of files) body.append("files", file, name);
+  try {
+    const answer = await fetch(form.action, { method: "POST", body, credentials: "same-origin", headers: { Accept: "application/json, text/html;q=0.5" } });
+    if (answer.ok) { location.href = answer.url; return; }
+    state.textContent = (await answer.json()).detail;
+  } catch { state.textContent = "The files could not be sent; try again in a moment."; }
+}
+
+async function filesOf(entry, found) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => { entry.file(resolve, reject); });
+    found.push([file, entry.fullPath.replace(/^\//, "")]);
+    return;
+  }
+  const reader = entry.createReader();
+  for (;;) {
+    const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); });
+    if (!some.length) return;
+    for (const one of some) await filesOf(one, found);
+  }
+}
+
+const dropped = document.querySelector("form[data-drop]");
+if (dropped) {
+  addEventListener("dragover", (event) => { event.preventDefault(); dropped.classList.add("over"); });
+  addEventListener("dragleave", () => { dropped.classList.remove("over"); });
+  addEventListener("drop", async (event) => {
+    event.preventDefault();
+    dropped.classList.remove("over");
+    const entries = [...event.dataTransfer.items].map((one) => one.webkitGetAsEntry && one.webkitGetAsEntry()).filter(Boolean);
+    const found = [];
+    if (entries.length) for (const entry of entries) await filesOf(entry, found);
+    else for (const file of event.dataTransfer.files) found.push([file, file.name]);
+    if (found.length) sendFiles(dropped, found);
+  });
+}

@@ -9,9 +9,12 @@ import hashlib
 import io
 import os
 import re
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
+import pi_heif
+from PIL import Image, ImageOps
 from sqlalchemy import Connection, select
 
 from covote import atomic
@@ -22,7 +25,8 @@ from covote_studio.storage.schema import file
 LARGEST = 25 * 1024 * 1024
 """Bytes of the largest picture or sound."""
 
-MOST_POINTS = 150_000_000
+MOST_POINTS = 60_000_000
+Image.MAX_IMAGE_PIXELS = None  # Pillow's own limit is higher, and only warns
 """Pixels of the largest picture."""
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -36,6 +40,11 @@ _BEGINNINGS = (
     (b"\xff\xf2", "audio/mpeg"),
     (b"fLaC", "audio/flac"),
 )
+_CONVERTED = (b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+"""How BMP and TIFF begin."""
+_HEIC = tuple(b"ftyp" + brand for brand in (b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"heim", b"heis"))
+_one_at_a_time = threading.Lock()
+"""A large picture takes hundreds of megabytes while it is checked."""
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -55,36 +64,42 @@ def mime_of(content: bytes) -> str | None:
     return None
 
 
-def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tuple[str, str]:
-    """Keep a picture or a sound, and return (kind, address)."""
+@dataclass(frozen=True)
+class Prepared:
+    """A picture or a sound that was checked, and converted if browsers do not show it as it is."""
+
+    name: str
+    mime: str
+    content: bytes
+
+
+def prepare(name: str, content: bytes) -> Prepared:
+    """Check a picture or a sound, and convert HEIC, TIFF and BMP; reject anything else."""
     if len(content) > LARGEST:
         raise Refused(
             f"“{name}” has {len(content) / 1e6:.0f} MB; a picture or sound has at most "
             f"{LARGEST / 1e6:.0f} MB, make it smaller.",
             413,
         )
+    if not content:
+        raise Refused(f"“{name}” is empty; send it again.", 422)
     mime = mime_of(content)
-    if mime is None:
+    if mime is not None and not mime.startswith("image/"):
+        return Prepared(name, mime, content)
+    if mime is None and not content.startswith(_CONVERTED) and content[4:12] not in _HEIC:
         raise Refused(
-            f"“{name}” is not a picture or sound that browsers show safely; give PNG, JPEG, GIF, WebP, WAV, "
-            "MP3, OGG or FLAC.",
+            f"“{name}” is not a picture or sound that browsers show safely; give PNG, JPEG, GIF, WebP, HEIC, "
+            "TIFF, BMP, WAV, MP3, OGG or FLAC.",
             415,
         )
-    if mime.startswith("image/"):
-        _check_picture(name, content)
-    digest = hashlib.sha256(content).hexdigest()
-    place = path_of(folder, digest)
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(place) as temporary:
-            temporary.write_bytes(content)
-    shown = os.path.basename(name)[:200].replace("\0", "")
-    insert_if_new(connection, file, {"sha256": digest, "name": shown, "mime": mime, "size": len(content)})
-    return mime.partition("/")[0], f"/media/{digest}"
+    with _one_at_a_time:
+        return _prepare_picture(name, content, mime)
 
 
-def _check_picture(name: str, content: bytes) -> None:
-    """Reject a picture that cannot be decoded completely."""
+def _prepare_picture(name: str, content: bytes, mime: str | None) -> Prepared:
+    """Decode a picture completely, so that a damaged one is found now and not by whoever labels it."""
+    if content[4:12] in _HEIC:
+        pi_heif.register_heif_opener()
     try:
         with Image.open(io.BytesIO(content)) as opened:
             if opened.width * opened.height > MOST_POINTS:
@@ -94,8 +109,48 @@ def _check_picture(name: str, content: bytes) -> None:
                     413,
                 )
             opened.load()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise Refused(f"“{name}” is damaged and cannot be shown ({error}); send it again.", 422) from error
+            return Prepared(name, *((mime, content) if mime else _converted(opened)))
+    except Refused:
+        raise
+    except Exception as error:  # decoders raise whatever they like about a damaged file
+        raise Refused(f"“{name}” is damaged and cannot be shown; send it again.", 422) from error
+
+
+def _converted(opened: Image.Image) -> tuple[str, bytes]:
+    """Return a picture as browsers show it: photos as JPEG, scans without a loss as PNG."""
+    photo = opened.format == "HEIF"
+    shown = ImageOps.exif_transpose(opened)
+    if shown.mode.startswith(("I", "F")):  # more than 8 bits: from the darkest to the brightest point
+        low, high = shown.getextrema()
+        scale = 255 / (high - low) if high > low else 1.0
+        shown = shown.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+    elif shown.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
+        shown = shown.convert("RGB")
+    packed = io.BytesIO()
+    if photo:
+        shown.convert("RGB").save(packed, "JPEG", quality=92)
+    else:
+        shown.save(packed, "PNG")
+    return "image/jpeg" if photo else "image/png", packed.getvalue()
+
+
+def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tuple[str, str]:
+    """Check and store a picture or a sound, and return (kind, address)."""
+    return store(connection, folder, prepare(name, content))
+
+
+def store(connection: Connection, folder: Path, one: Prepared) -> tuple[str, str]:
+    """Store a picture or a sound, and return (kind, address)."""
+    digest = hashlib.sha256(one.content).hexdigest()
+    place = path_of(folder, digest)
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.replacing(place) as temporary:
+            temporary.write_bytes(one.content)
+    shown = os.path.basename(one.name)[:200].replace("\0", "")
+    row = {"sha256": digest, "name": shown, "mime": one.mime, "size": len(one.content)}
+    insert_if_new(connection, file, row)
+    return one.mime.partition("/")[0], f"/media/{digest}"
 
 
 def path_of(folder: Path, digest: str) -> Path:

@@ -103,6 +103,7 @@ person = Table(
     Column("note", Text, nullable=False, default=""),
     Column("created", Double, nullable=False),
     Column("entered", Double, nullable=True),
+    Column("email", Text, nullable=True),
 )
 """Roles are owner, reviewer, expert and model. `active` is false while a person is away. `cursor` is the
 position up to which this person has been given items; `answers` counts the items answered, `options_id` is
