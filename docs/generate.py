@@ -29,7 +29,7 @@ FIRST = """\
 |---|---|
 | 0 | success |
 | 1 | `check`: pairs of classes are uncovered; `multilabel check`: no way of answering is supported |
-| 2 | a mistake in the command or a file; nothing was written. `check`: something is wrong with the votes |
+| 2 | a mistake in the command or a file; nothing was written. `check`: something is wrong with the answers |
 | 3 | `label`: an expert gave no usable answer, or failed three times in a row; the labels were written |
 | 130 | interrupted with Ctrl-C |
 
