@@ -177,7 +177,7 @@ print([name for name in {unused} if name in sys.modules])
         (("design", 10, 4, "--redundancy", "two"), "'two' is not a whole number"),
         (("bounds", "ten", 4), "'ten' is not a whole number"),
         (("bounds", 10, 4, "--error", "1%"), "'1%' is not a number"),
-        (("simulate", 10, 4, "--seed", 1.5), "'1.5' is not a whole number"),
+        (("simulate", "panel.toml", "--seed", 1.5), "'1.5' is not a whole number"),
     ],
 )
 def test_what_is_no_number_is_repeated(covote, arguments, words):
@@ -187,7 +187,7 @@ def test_what_is_no_number_is_repeated(covote, arguments, words):
 
 
 def test_a_negative_seed_is_refused(covote):
-    for arguments in (("design", 40, 6), ("simulate", 6, 3)):
+    for arguments in (("design", 40, 6), ("simulate", "panel.toml")):
         ran = covote(*arguments, "--seed", -1)
         assert ran.status == 2
         assert "--seed" in ran.err

@@ -41,7 +41,7 @@ RUNS = {
         "r.html",
     ),
     "ask": ("ask", "votes.csv", "--panel", "panel.toml"),
-    "simulate": ("simulate", 6, 3, "--panels", 3, "--items", 20),
+    "simulate": ("simulate", "panel.toml", "--items", 20),
     "multilabel": ("multilabel", "decode", "votes.csv", "--panel", "panel.toml", "-o", "sets.csv"),
     "convert": ("convert", "votes.csv", "tasks.json", "--panel", "panel.toml"),
     "demo": ("demo",),
