@@ -153,7 +153,7 @@ def readme() -> str:
     """Return README.md with its figures."""
     rows = [
         f"| {fact['who']} | {fact['what']} | {fact['value']} | {_source(fact['page'])} |"
-        for fact in facts()
+        for fact in sorted(facts(), key=lambda fact: fact["who"] == "simulated")
         if fact.get("readme")
     ]
     head = ["| who answered | what | measured | source |", "|---|---|---|---|"]
