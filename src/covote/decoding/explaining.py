@@ -17,6 +17,8 @@ from covote.votes import Votes
 
 MOST = 6
 """The most candidates to show, unless more are tied."""
+ASKED = 3
+"""The most experts to name whose answer would help."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,18 @@ class Candidate:
     differs: tuple[tuple[Name, Name | None], ...]
     silent: int
     chance: float = float("nan")
+
+    @property
+    def support(self) -> str:
+        """How many of the experts who know the class name it, and how likely it is."""
+        answered = len(self.says) + len(self.differs)
+        experts = answered + self.silent
+        text = f"{len(self.says)} of {answered} experts who know {self.name}"
+        if answered == 1 and self.says and self.silent:
+            text = f"1 answer, from the only one of {experts} experts who know {self.name} who answered"
+        elif self.silent:
+            text += f" ({self.silent} more gave no answer)"
+        return text + (f", {self.chance:.0%} likely" if self.chance == self.chance else "")
 
 
 @dataclass(frozen=True)
@@ -74,16 +88,15 @@ class Explanation:
         lines = [f"{self.item} {what} ({self.status})."]
         width = max((len(str(one.name)) for one in self.candidates), default=0)
         for one in self.candidates:
-            asked = len(one.says) + len(one.differs)
-            chance = f", {one.chance:.0%} likely" if one.chance == one.chance else ""
-            silent = f", {one.silent} not asked" if one.silent else ""
-            who = f"{len(one.says)} of {asked} experts who know {one.name}"
-            lines.append(f"  {one.name!s:{width}}  {who}{chance}{silent}")
+            lines.append(f"  {one.name!s:{width}}  {one.support}")
             if one.says:
                 lines.append(f"    for: {_listed(one.says)}")
-            if one.differs:
+            if len(one.differs) == 1:
+                (name, answer), *_ = one.differs
+                lines.append(f"    contradicted by {name}, who says {_said(answer)} and would be wrong")
+            elif one.differs:
                 named = [f"{name} ({_said(answer)})" for name, answer in one.differs]
-                lines.append(f"    against (wrong if this is the class): {_listed(named)}")
+                lines.append(f"    contradicted by {_listed(named)}, who would be wrong")
         if self.others:
             named = [f"{_said(answer)} x {count}" for answer, count in self.others]
             lines.append(f"  Others, who know none of these: {_listed(named)}")
@@ -111,13 +124,13 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     0 has no label (tied).
       cat  1 of 2 experts who know cat, 33% likely
         for: ann
-        against (wrong if this is the class): cy (fox)
+        contradicted by cy, who says fox and would be wrong
       dog  1 of 2 experts who know dog, 33% likely
         for: bob
-        against (wrong if this is the class): ann (cat)
+        contradicted by ann, who says cat and would be wrong
       fox  1 of 2 experts who know fox, 33% likely
         for: cy
-        against (wrong if this is the class): bob (dog)
+        contradicted by bob, who says dog and would be wrong
       The experts contradict each other: ask another expert who knows cat, dog and fox, or look at the item.
     """
     from covote.decoding import decode  # which imports this module
@@ -141,16 +154,26 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     plain = item.item() if isinstance(item, np.generic) else item
     tied = labels.tied_classes(n) if labels.index[n] < 0 else ()
     found = str(labels.status[n])
-    return Explanation(plain, labels.value[n], found, candidates, others, settling(votes.panel, tied))
+    advice = settling(votes.panel, found, labels.value[n], tied, answers)
+    return Explanation(plain, labels.value[n], found, candidates, others, advice)
 
 
-def settling(panel: Panel, classes: Iterable[Name]) -> str:
-    """Return advice on how to settle items that are tied between some classes; "" for fewer than two.
+def settling(
+    panel: Panel, status: str, label: Name | None, tied: Iterable[Name], answers: Mapping[Name, Name | None]
+) -> str:
+    """Return advice on how to settle an item that is tied or incomplete; "" for others.
 
-    >>> settling(Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"]}), ["cat", "dog"])
+    `tied` are the classes that share the best score, `answers` what every expert said who answered.
+
+    >>> panel = Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"], "cy": ["cat", "dog"]})
+    >>> settling(panel, "incomplete", "cat", [], {"ann": "cat"})
+    'Nobody who knows dog has answered: ask cy or bob.'
+    >>> settling(panel.without("cy"), "tied", None, ["cat", "dog"], {"ann": "cat", "bob": "dog"})
     'No one knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
     """
-    tied = list(classes)
+    if status == "incomplete":
+        return _whom_to_ask(panel, label, answers)
+    tied = list(tied)
     if len(tied) < 2:
         return ""
     index = [panel.class_index(name) for name in tied]
@@ -166,6 +189,33 @@ def settling(panel: Panel, classes: Iterable[Name]) -> str:
     named = f"{', '.join(map(str, tied[:-1]))} and {tied[-1]}"
     known = named if len(tied) <= 3 else f"all {len(tied)} of them"
     return f"The experts contradict each other: ask another expert who knows {known}, or look at the item."
+
+
+def _whom_to_ask(panel: Panel, label: Name | None, answers: Mapping[Name, Name | None]) -> str:
+    """Say whose answers are missing: of those who know the classes that nobody judged, or the label."""
+    answered = np.isin(np.arange(len(panel)), [panel.expert_index(name) for name in answers])
+    unjudged = ~panel.knows[answered].any(axis=0)
+    wanted = unjudged.copy()
+    if label is not None:
+        wanted[panel.class_index(label)] = True
+    # Who knows the most unjudged classes; among those, who knows the label.
+    gain = 2 * (panel.knows & unjudged).sum(axis=1) + (panel.knows & wanted).sum(axis=1)
+    gain[answered] = 0
+    first = [panel.names[i] for i in np.argsort(-gain, kind="stable") if gain[i] > 0][:ASKED]
+    ask = f"ask {_either(first)}" if first else "no other expert of the panel does"
+    if not unjudged.any():
+        return f"Only one of the experts who know {label} has answered: {ask}."
+    if unjudged.all():
+        return f"Nobody has answered: {ask}."
+    names = [panel.classes[k] for k in np.flatnonzero(unjudged)[:2]]
+    more = int(unjudged.sum()) - len(names)
+    which = f"{', '.join(map(str, names))} or {more} more classes" if more else _either(names)
+    return f"Nobody who knows {which} has answered: {ask}."
+
+
+def _either(names: list[Name]) -> str:
+    """Return names as text: "ann, bob or cy"."""
+    return " or ".join(filter(None, [", ".join(map(str, names[:-1])), str(names[-1])]))
 
 
 def sides(

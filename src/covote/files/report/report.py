@@ -102,7 +102,11 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         if pairs.both.size and len(panel.classes) > 1
         else "",
         "looks": [
-            (look, *sides(panel, look.candidates, look.answers), settling(panel, look.tied))
+            (
+                look,
+                *sides(panel, look.candidates, look.answers),
+                settling(panel, look.status, look.label, look.tied, look.answers),
+            )
             for look in outcome.looks
         ],
         "doubtful": tally.experts.doubtful(),
