@@ -67,7 +67,7 @@ def test_votes_become_labels_a_summary_and_a_report(covote, files):
     ]
     assert table.column("status").to_pylist() == ["agreed"] * 3
     for words in (
-        "3 items, 12 votes from 4 experts",
+        "3 items, 12 answers from 4 experts (4 per item)",
         "agreed",
         "100%",
         "Wrote labels.parquet.",
@@ -253,7 +253,7 @@ def test_pairs_that_the_panel_leaves_uncovered_are_told(covote, files):
     Panel.from_blocks({"ann": ["skin", "eye"], "bob": ["eye", "ear"]}).save("part.toml")
     write_csv("few.csv", [("x1", "ann", "eye"), ("x1", "bob", "eye")])
     ran = covote("decode", "few.csv", "--panel", "part.toml")
-    assert "the panel leaves 1 pair of classes uncovered, (skin, ear)" in ran.out
+    assert "For 1 pair of classes no expert knows both: skin and ear." in ran.out
     assert (
         json.loads(covote("decode", "few.csv", "--panel", "part.toml", "--json").out)["uncovered_pairs"] == 1
     )

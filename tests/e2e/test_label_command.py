@@ -148,7 +148,7 @@ def test_every_kind_of_input_gives_the_same_labels_in_its_own_order(covote, fold
     assert labels("labels.csv") == truth(folder)
     items = pyarrow.csv.read_csv("labels.csv").column("item").to_pylist()
     assert items == list(range(ITEMS)) if data.endswith("npy") else [f"i{n:04d}" for n in range(ITEMS)]
-    for words in ("Asked 4 experts 4,000 questions", "1,000 items, 4,000 votes", "Wrote labels.csv.",
+    for words in ("Asked 4 experts 4,000 questions", "1,000 items, 4,000 answers", "Wrote labels.csv.",
                   "kept in labels.answers.sqlite"):  # fmt: skip
         assert words in ran.out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")

@@ -300,8 +300,8 @@ Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .s
 Odds = Annotated[
     float | None,
     typer.Option(
-        help="Method learned: how many times more likely than any other tied class a class must be to become "
-        "the label (default: estimated from the class sizes; 1 labels everything)."
+        help="How clear a tie must be before it is decided: 1 decides every tie, 4 only clear ones (method "
+        "learned)."
     ),
 ]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
@@ -335,8 +335,7 @@ ReviewUntil = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Columns of the labels, separated by commas, or 'all' (default: .csv and .xlsx have five of "
-        "seven).",
+        help="Columns to write, for example item,label; 'all' adds margin and violations.",
         rich_help_panel=WRITTEN,
     ),
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from covote.cli import output
 from covote.decoding.explaining import settling
 from covote.decoding.gold import gold_sentence, wilson
@@ -12,9 +14,14 @@ from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
 
 if TYPE_CHECKING:
+    from covote.decoding import ExpertReport
     from covote.files import Outcome
     from covote.files.review import Doubt
+    from covote.files.tally import Tally
     from covote.labels import GoldScore
+
+DOUBTFUL = 0.05
+"""Share of wrong labels above which the summary advises gold items."""
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -26,6 +33,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "items": tally.items,
         "votes": tally.votes,
         "labelled": tally.items - tally.unlabelled,
+        "otherwise_by_majority": tally.otherwise_by_majority,
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": report.doubtful(),
         "notes": [*outcome.silent(), *outcome.notes],
@@ -33,6 +41,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
         "uncovered_pairs": _uncovered(outcome),
         "gold": None if gold is None else _gold(gold),
+        "better": outcome.better or None,
         "experts": [
             {
                 "name": name,
@@ -61,6 +70,7 @@ def _gold(score: GoldScore) -> dict[str, Any]:
         "low": float(low),
         "high": float(high),
         "learned": score.learned,
+        "refutes": score.refutes,
     }
 
 
@@ -80,14 +90,14 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
     missing = _uncovered(outcome)
     if missing:
         uncovered = outcome.panel.uncovered(most=3)
-        pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), 3, missing)
+        pairs = output.first_of((f"{a} and {b}" for a, b in uncovered), 3, missing)
         output.say(
-            f"Note: the panel leaves {output.counted(missing, 'pair')} of classes uncovered, {pairs}: "
-            "no one can tell them apart."
+            f"For {output.counted(missing, 'pair')} of classes no expert knows both: {pairs}. Labels between "
+            "them are guesses."
         )
     output.say(
-        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} from "
-        f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
+        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'answer')} from "
+        f"{output.counted(len(tally.panel), 'expert')}{_per_item(tally)}, in {seconds:.1f} s."
     )
     for (name, meaning), count in zip(MEANINGS.items(), tally.statuses.tolist(), strict=True):
         if count:
@@ -96,36 +106,80 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
         first = next((look for look in outcome.looks if look.label is None and look.tied), None)
         if first is not None:
-            output.say(f"  {first.item}: {settling(outcome.panel, first.tied)}")
+            advice = settling(outcome.panel, first.status, None, first.tied, first.answers)
+            output.say(f"  {first.item}: {advice}")
+    if outcome.method != "majority" and tally.items > tally.unlabelled:
+        output.say(_next_to_majority(tally.otherwise_by_majority))
     if tally.calibrated:
-        output.say(_to_review(tally.doubt))
+        output.say(_to_review(outcome.doubt))
+        if outcome.gold is None and outcome.doubt.expected > max(0.5, DOUBTFUL * tally.items):
+            output.say(
+                "This rests on the answers alone: about five gold items per class, drawn at random, would "
+                "halve its error (--gold)."
+            )
     if outcome.gold is not None:
         output.say(gold_sentence(outcome.gold))
-    rates = dict(zip(tally.panel.names, tally.experts.accuracy.tolist(), strict=True))
-    doubtful = tally.experts.doubtful()
-    if doubtful:
-        named = (f"{name} (agrees with {rates[name]:.0%} of the labels they know)" for name in doubtful)
-        output.say(f"Possibly unreliable: {output.first_of(named, 6)}.")
-    else:
-        output.say("No expert stands out as unreliable.")
+    if outcome.better:
+        output.say(outcome.better)
+    output.say(_unreliable(tally.experts))
+
+
+def _next_to_majority(otherwise: int) -> str:
+    if not otherwise:
+        return "A majority vote would not label any item differently."
+    return f"A majority vote would label {output.counted(otherwise, 'item')} differently."
+
+
+def _per_item(tally: Tally) -> str:
+    """Say how many answers an item has."""
+    number = np.flatnonzero(tally.count("answers"))
+    if not len(number) or number[0] == number[-1]:
+        return f" ({number[0]} per item)" if len(number) else ""
+    return f" ({tally.votes / tally.items:.1f} per item, {number[0]} to {number[-1]})"
+
+
+def _unreliable(report: ExpertReport) -> str:
+    """Name the experts who stand out, and how the others do."""
+    doubtful = report.doubtful()
+    if not doubtful:
+        return "No expert stands out as unreliable."
+    rates = dict(zip(report.panel.names, report.accuracy.tolist(), strict=True))
+    others = [rate for name, rate in rates.items() if name not in doubtful and rate == rate]
+    usual = f" (others: {np.median(others):.0%})" if others else ""
+    first, *more = (f"{rates[name]:.0%}" for name in doubtful)
+    named = [f"{doubtful[0]}, who agrees with the label in {first} of the cases in their field"]
+    named += [f"{name} ({rate})" for name, rate in zip(doubtful[1:], more, strict=True)]
+    return f"Possibly unreliable: {output.first_of(named, 6)}{usual}."
 
 
 def _to_review(doubt: Doubt) -> str:
     """Say how many labels are expected to be wrong, and how many items to look at."""
-    wrong = f"about {doubt.expected:,.0f}" if doubt.expected >= 0.5 else "less than one"
-    said = f"Expect {wrong} wrong label{'' if wrong in ('about 1', 'less than one') else 's'}."
+    labels = doubt.items - doubt.open
+    if doubt.expected < 0.5:
+        said = f"Probably fewer than one of {labels:,} labels is wrong."
+    else:
+        number = f"{doubt.expected:,.0f}"
+        are = "is" if number == "1" else "are"
+        said = (
+            f"About {number} of {labels:,} labels ({percent(doubt.expected, labels)}) {are} probably wrong."
+        )
     looks = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
-    first, *more = [(number, goal) for number, goal in looks.items() if number] or [(0, 0.0)]
-    if not first[0]:
+    steps = [(number, 1 - goal) for number, goal in looks.items() if number]
+    if not steps:
         return said
-    items = "most doubtful item" if first[0] == 1 else f"{first[0]:,} most doubtful items"
-    rest = "".join(f", {number:,} to get {goal:.0%}" for number, goal in more)
-    return f"{said} Review the {items} to get {first[1]:.0%} right{rest} (--review FILE)."
+    (first, left), *more = steps
+    items = "most doubtful item" if first == 1 else f"{first:,} most doubtful items"
+    rest = "".join(f", checking {number:,} to {error:.0%}" for number, error in more)
+    return f"{said} Checking the {items} should bring this to {left:.0%}{rest} (--review FILE)."
 
 
 def _review(outcome: Outcome) -> dict[str, Any] | None:
     tally = outcome.tally
     if not tally.calibrated:
         return None
-    needed = {f"{goal:.0%}": tally.doubt.needed(goal) for goal in GOALS}
-    return {"expected_wrong": tally.doubt.expected, "without_label": tally.unlabelled, "look_at_for": needed}
+    needed = {f"{goal:.0%}": outcome.doubt.needed(goal) for goal in GOALS}
+    return {
+        "expected_wrong": outcome.doubt.expected,
+        "without_label": tally.unlabelled,
+        "look_at_for": needed,
+    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.gold import Gold, gold_rows, no_gold, wilson
-from covote.decoding.loop import Decoder, InMemory, Wanted, checked, decode_parts
+from covote.decoding.loop import Decoder, Fitted, InMemory, Wanted, checked, decode_parts
 from covote.decoding.methods import make
 from covote.errors import CovoteError, InputError
 from covote.labels import Labels, joined
@@ -192,6 +193,35 @@ def compare(
     scores.sort(key=lambda score: -score.right)
     scores += [Score(name, 0, len(rows), 0, 0.0, 1.0, False, 1.0, note) for name, note in notes.items()]
     return Comparison(tuple(scores), _choice(right, tried), expected)
+
+
+def better_than_default(votes: Votes, gold: Gold, fitted: Fitted) -> str:
+    """Say which method is significantly better on the gold items than the fitted default; "" if none is.
+
+    The default labels each item as if its class were unknown; the others learn nothing from gold, which makes
+    it harder for them. :func:`compare` is the full comparison.
+    """
+    rows, truth = gold_rows(gold, votes)
+    labels = fitted.decoder.score(votes, fitted.weights, evidence=False)[rows]
+    held_out = fitted.held_out(votes)
+    index = labels.index if held_out is None else held_out[rows]
+    right = {
+        DEFAULT: np.where(index >= 0, index == truth, np.where(labels.index < 0, labels.chances(truth), 0))
+    }
+    for name in CANDIDATES:
+        if name != DEFAULT:
+            with warnings.catch_warnings(), suppress(CovoteError):
+                warnings.simplefilter("ignore", UserWarning)
+                right[name] = _decoded(votes, make(name, {}))[rows].chances(truth)
+    best = _choice(right, len(CANDIDATES) - 1)
+    if best == DEFAULT:
+        return ""
+    more = right[best].sum() - right[DEFAULT].sum()
+    p = p_value(right[best], right[DEFAULT], len(CANDIDATES) - 1)
+    return (
+        f"Method {best} labels {more:,.0f} more of {len(rows):,} gold items right (p = {p:.2g}): see covote "
+        f"compare, or decode with --method {best}."
+    )
 
 
 def p_value(right: Right, default: Right, tried: int) -> float:

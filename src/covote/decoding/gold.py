@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -148,12 +149,20 @@ def with_gold(
     of_answer = np.repeat(truth, np.diff(runs.indptr))
     asked = votes.panel.knows[runs.expert, of_answer]
     right = asked & (runs.label == of_answer)
+    found = (labels.index if held_out is None else held_out)[rows]
+    expected = variance = math.nan
+    if labels.found_evidence is not None:
+        confidence = labels.confidence[rows][found >= 0].astype(np.float64)
+        expected, variance = float(confidence.sum()), float((confidence * (1 - confidence)).sum())
     score = GoldScore(
         len(rows),
-        int(((labels.index if held_out is None else held_out)[rows] == truth).sum()),
+        int((found == truth).sum()),
         np.bincount(runs.expert[asked], minlength=len(votes.panel)),
         np.bincount(runs.expert[right], minlength=len(votes.panel)),
         learned and held_out is None,
+        int((found >= 0).sum()),
+        expected,
+        variance,
     )
     return labels.with_given(rows, truth, score)
 
@@ -179,17 +188,22 @@ def gold_sentence(score: GoldScore) -> str:
 
     >>> none = np.zeros(1, dtype=np.int64)
     >>> gold_sentence(GoldScore(80, 71, none, none, learned=False))
-    'On 80 items whose class is known: 71 right, 89%, interval 80 to 94%.'
+    'Measured on your 80 gold items: 71 right (89%; 95% interval 80 to 94%).'
     """
     low, high = wilson(score.right, score.known)
     share = score.right / max(score.known, 1)
-    items = "1 item" if score.known == 1 else f"{score.known:,} items"
+    items = "gold item" if score.known == 1 else f"{score.known:,} gold items"
     text = (
-        f"On {items} whose class is known: {score.right:,} right, {share:.0%}, interval {100 * low:.0f} to "
-        f"{100 * high:.0f}%."
+        f"Measured on your {items}: {score.right:,} right ({share:.0%}; 95% interval {100 * low:.0f} to "
+        f"{100 * high:.0f}%)."
     )
     if score.learned:
         text += " The method learned from these very items, so others may do worse (covote compare)."
+    if score.refutes:
+        text += (
+            f" The confidence expected {score.expected:,.0f} of {score.labelled:,} labels to be right, which "
+            "these items refute; the number of wrong labels is corrected by them."
+        )
     return text
 
 

@@ -173,7 +173,7 @@ class Fitted:
     wanted: Wanted
     known: KnownRows | None = None
 
-    def _held_out(self, votes: Votes) -> NDArray[np.int64] | None:
+    def held_out(self, votes: Votes) -> NDArray[np.int64] | None:
         """Return the labels that gold items get without their known classes, if the decoder finds them."""
         apart = getattr(self.decoder, "held_out", None)
         return None if apart is None or self.wanted.gold is None else apart(votes, self.weights)
@@ -203,7 +203,7 @@ class Fitted:
         if self.wanted.proba and estimates(self.decoder):
             labels = labels.with_proba(self.decoder.proba(votes, self.weights))
         labels = with_gold(
-            labels, votes, self.wanted.gold, self._held_out(votes), learned=bool(self.decoder.passes)
+            labels, votes, self.wanted.gold, self.held_out(votes), learned=bool(self.decoder.passes)
         )
         return replace(labels, ids=votes.ids, start=votes.start)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -14,11 +15,12 @@ import pyarrow as pa
 
 from covote.arguments import some_of
 from covote.decoding import Decoder, Statistics, compare, make
+from covote.decoding.comparing import better_than_default
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import Fitted, Wanted, estimates, fit, no_proba
 from covote.errors import InputError, TooLargeError
 from covote.files.output import Output
-from covote.files.review import Looks
+from covote.files.review import Doubt, Looks
 from covote.files.side_tables import read_gold
 from covote.files.tally import Tally
 from covote.labels import GoldScore
@@ -36,7 +38,8 @@ T = TypeVar("T")
 PART_ITEMS = 1 << 19
 """Items of a part: equal answer rows are found within a part, so large parts are less work."""
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
-_COMPARED = 200_000  # items that methods are compared on, besides the gold items
+_COMPARED = 200_000  # items from which methods learn that are compared, besides the gold items
+_RIVALS = 5_000  # the same, and gold items, where the default is held against the others in passing
 LOOKS = 25
 """Items of the review list that an outcome keeps, for the report."""
 _PASS = 1000  # steps of a pass over the votes, for progress
@@ -48,7 +51,8 @@ class Outcome:
 
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
     known. `notes` describe how the file was read, where that is not obvious, and `dropped` what was left out
-    with ``unknown="drop"``. `looks` are the first items of the review list.
+    with ``unknown="drop"``. `looks` are the first items of the review list. `better` says which method is
+    significantly better on the gold items than the default, if one is.
     """
 
     panel: Panel
@@ -59,6 +63,12 @@ class Outcome:
     notes: tuple[str, ...] = ()
     dropped: TableProblems | None = None
     looks: Looks = field(default_factory=lambda: Looks(LOOKS))
+    better: str = ""
+
+    @property
+    def doubt(self) -> Doubt:
+        """How many labels are expected to be wrong; corrected by the gold items if they refute it."""
+        return _corrected(self.tally, self.gold)
 
     def told(self) -> list[str]:
         """Return notes on experts without answers, on how the votes were read, and on what was dropped."""
@@ -185,11 +195,11 @@ class VoteSource(Protocol):
         """Yield all votes in parts of at most `size` items, as often as needed."""
 
 
-def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
+def _to_compare(source: VoteSource, gold: Mapping[Any, Name], most: int) -> Votes:
     """Return the votes on gold items, and on enough others for every method to learn from."""
     chosen, items = [], 0
     for part in source.parts(PART_ITEMS):
-        rows = np.arange(len(part)) if items < _COMPARED else gold_rows(gold, part)[0]
+        rows = np.arange(len(part)) if items < most else gold_rows(gold, part)[0]
         if len(rows):
             chosen.append(part if len(rows) == len(part) else part[np.sort(rows)])
         items += len(rows)
@@ -214,7 +224,7 @@ def decode_votes(
     if gold is not None:
         gold = like_items(gold, next(votes.parts(PART_ITEMS)))
     if method == "auto":
-        method = "learned" if gold is None else compare(_to_compare(votes, gold), gold).best
+        method = "learned" if gold is None else compare(_to_compare(votes, gold, _COMPARED), gold).best
     decoder = make(method, options, gold)
     if output.proba is not None:
         check_proba(decoder, votes.panel)
@@ -233,12 +243,22 @@ def decode_votes(
             looks = looks + part.looks
             score = part.gold if score is None or part.gold is None else score + part.gold
             writers.write(part.written)
-        writers.finish(tally.doubt)
+        writers.finish(_corrected(tally, score))
     if output.stats is not None:
         if fitted.statistics is None:
             raise no_statistics(method)
         fitted.statistics.save(output.stats)
-    return Outcome(votes.panel, tally, fitted.statistics, score, method, notes=fitted.notes, looks=looks)
+    better = ""
+    if gold is not None and method == "learned":
+        some = dict(islice(gold.items(), _RIVALS))
+        better = better_than_default(_to_compare(votes, some, _RIVALS), some, fitted)
+    return Outcome(
+        votes.panel, tally, fitted.statistics, score, method, fitted.notes, looks=looks, better=better
+    )
+
+
+def _corrected(tally: Tally, gold: GoldScore | None) -> Doubt:
+    return tally.doubt if gold is None or not gold.refutes else tally.doubt.scaled(gold.errors_per_expected)
 
 
 def no_statistics(method: str) -> InputError:

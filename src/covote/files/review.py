@@ -84,6 +84,16 @@ class Doubt:
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         return np.concatenate([[0], np.cumsum(self.count)]), np.concatenate([[0.0], np.cumsum(self.wrong)])
 
+    def scaled(self, factor: float) -> Doubt:
+        """Return the same with so many times as many wrong labels.
+
+        >>> Doubt(np.array([1, 4]), np.array([1.0, 2.0])).scaled(1.5).expected
+        3.0
+        """
+        wrong = np.minimum(self.wrong * factor, self.count)
+        wrong[0] = self.wrong[0]
+        return Doubt(self.count, wrong)
+
     @property
     def items(self) -> int:
         """How many items there are."""

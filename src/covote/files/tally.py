@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.expert_report import Agreement, ExpertReport
+from covote.decoding.methods.majority import Majority
 from covote.files.review import LEVELS, UNIT, Doubt, doubts
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.panel import Panel
@@ -29,7 +30,8 @@ class Tally:
     ----------
     counts
         Every counter by its name, items per value from 0 on: ``status``, ``label`` (0: none), ``confidence``
-        (in bins), ``violations``, ``doubt`` (in levels) and ``wrong`` (what doubts add up to per level).
+        (in bins), ``violations``, ``doubt`` (in levels), ``wrong`` (what doubts add up to per level),
+        ``answers`` (per item), and in ``majority`` the items that a majority vote would label otherwise.
     agreement
         How the experts' answers compare with the labels; without pairs of classes beyond 1,000 classes.
     """
@@ -47,6 +49,7 @@ class Tally:
         agreement.add(votes, given, labels.index[given])
         known = np.isfinite(evidence.confidence)
         bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)
+        other = _otherwise_by_majority(votes, labels)
         doubt = doubts(labels)
         level = Doubt.levels(doubt)
         return cls(
@@ -58,6 +61,8 @@ class Tally:
                 "violations": _counted(evidence.violations, times),
                 "doubt": _counted(level, times, LEVELS + 1),
                 "wrong": _counted(level, times * np.rint(doubt * UNIT), LEVELS + 1),
+                "answers": _counted(np.diff(votes.ragged.indptr), times),
+                "majority": _counted(np.zeros(len(other), np.int64), times[other]),
             },
             agreement,
         )
@@ -121,6 +126,11 @@ class Tally:
         return int(self.answers.sum())
 
     @property
+    def otherwise_by_majority(self) -> int:
+        """How many items a majority vote would give another label; those that it leaves open do not count."""
+        return int(self.count("majority")[0])
+
+    @property
     def experts(self) -> ExpertReport:
         """How reliable each expert is."""
         return self.known.experts
@@ -129,6 +139,13 @@ class Tally:
     def unsure(self) -> int:
         """How many items are not agreed on."""
         return self.items - int(self.statuses[AGREED]) - int(self.statuses[GIVEN])
+
+
+def _otherwise_by_majority(votes: Votes, labels: Labels) -> NDArray[np.int64]:
+    """Return the items that a majority vote would give another label; known classes do not count."""
+    majority = Majority().score(votes, evidence=False).index
+    differs = (majority != labels.index) & (majority >= 0) & (labels.index >= 0)
+    return np.flatnonzero(differs & (labels.evidence.status != GIVEN))
 
 
 def percent(part: float, whole: float = 1.0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -71,6 +72,9 @@ class GoldScore:
         Per expert: the number of these items that belong to a class it knows, and how many it named right.
     learned
         Whether the method learned from these same items, so that other items may do worse.
+    labelled, expected, variance
+        How many of these items the votes alone gave a label; how many of these labels the confidence expected
+        to be right, and the variance of that number. NaN for a method that gives no confidence.
     """
 
     known: int
@@ -78,6 +82,24 @@ class GoldScore:
     expert_asked: NDArray[np.int64]
     expert_right: NDArray[np.int64]
     learned: bool
+    labelled: int = 0
+    expected: float = math.nan
+    variance: float = math.nan
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the number of right labels contradicts the confidence, at the level of 5%.
+
+        It does not if the method learned from the same items.
+        """
+        if self.learned:
+            return False
+        return abs(self.right - self.expected) > max(1.0, 1.96 * math.sqrt(self.variance))
+
+    @property
+    def errors_per_expected(self) -> float:
+        """How many labels are wrong for every one that the confidence expected to be wrong."""
+        return (self.labelled - self.right) / max(self.labelled - self.expected, 0.5)
 
     def __add__(self, other: GoldScore) -> GoldScore:
         return GoldScore(
@@ -86,6 +108,9 @@ class GoldScore:
             self.expert_asked + other.expert_asked,
             self.expert_right + other.expert_right,
             self.learned or other.learned,
+            self.labelled + other.labelled,
+            self.expected + other.expected,
+            self.variance + other.variance,
         )
 
 

@@ -129,6 +129,6 @@ def test_the_sentence_says_when_a_method_learned_from_the_items():
     votes = simulate(panel, ["cat", "dog"] * 10, seed=0)
     labels: Labels = decode(votes, method="em", gold={0: "cat"})
     assert gold_sentence(labels.gold).startswith(
-        "On 1 item whose class is known: 1 right, 100%, interval 21 to 100%."
+        "Measured on your gold item: 1 right (100%; 95% interval 21 to 100%)."
     )
     assert "learned from these very items" in gold_sentence(labels.gold)

@@ -67,10 +67,10 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
 def test_the_headline_counts_what_is_open():
     votes = Votes.from_dense([[0, 1, 0], [0, 1, 2], [1, 1, 0]], PANEL)
     tally = Tally.of(votes, decode(votes, method="authority"))
-    assert headline(tally).startswith("2 of 3 items have a label; 1 is left open")
+    assert headline(tally, tally.doubt).startswith("2 of 3 items have a label; 1 is left open")
     some = Votes.from_dense([[0, 1, 0]], PANEL)
     whole = Tally.of(some, decode(some))
-    assert headline(whole).startswith("The only item has a label")
+    assert headline(whole, whole.doubt).startswith("The only item has a label")
 
 
 def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):

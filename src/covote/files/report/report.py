@@ -16,7 +16,7 @@ from covote.decoding.gold import gold_sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.review import GOALS
+from covote.files.review import GOALS, Doubt
 from covote.files.tally import MOST_PAIRS, Tally
 from covote.labels import MEANINGS, STATUSES, GoldScore
 from covote.panel import Name
@@ -72,11 +72,13 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
     pairs = tally.known.pairs
     experts = _experts(tally, outcome.gold)
     return {
-        "headline": headline(tally),
-        "gold": "" if outcome.gold is None else gold_sentence(outcome.gold),
+        "headline": headline(tally, outcome.doubt),
+        "gold": "" if outcome.gold is None else f"{gold_sentence(outcome.gold)} {outcome.better}",
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
         "votes": tally.votes,
+        "per_item": tally.votes / max(tally.items, 1),
+        "majority": tally.otherwise_by_majority,
         "unlabelled": tally.unlabelled,
         "panel": panel,
         "uncovered": _uncovered(tally),
@@ -90,7 +92,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         )
         if tally.count("confidence").any()
         else "",
-        "review": _review(tally),
+        "review": _review(tally, outcome.doubt),
         "violations": [(n, int(count)) for n, count in enumerate(tally.count("violations")) if count][:8],
         "experts": experts,
         "expert_chart": _expert_chart(experts),
@@ -113,11 +115,12 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def headline(tally: Tally) -> str:
+def headline(tally: Tally, doubt: Doubt) -> str:
     """Summarise the outcome in one sentence.
 
     >>> from covote.panel import Panel
-    >>> headline(Tally(Panel(2, [[1, 1]])))
+    >>> nothing = Tally(Panel(2, [[1, 1]]))
+    >>> headline(nothing, nothing.doubt)
     'There are no items.'
     """
     if not tally.items:
@@ -132,8 +135,8 @@ def headline(tally: Tally) -> str:
         parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
     if not tally.unsure:
         parts.append("no answer contradicts another")
-    elif tally.calibrated and tally.doubt.expected >= 0.5:
-        wrong = f"{tally.doubt.expected:,.0f}"
+    elif tally.calibrated and doubt.expected >= 0.5:
+        wrong = f"{doubt.expected:,.0f}"
         parts.append(f"about {wrong} {'is' if wrong == '1' else 'are'} expected to be wrong")
     doubtful = tally.experts.doubtful()
     if doubtful:
@@ -142,11 +145,10 @@ def headline(tally: Tally) -> str:
     return "; ".join(parts) + "."
 
 
-def _review(tally: Tally) -> dict[str, Any]:
+def _review(tally: Tally, doubt: Doubt) -> dict[str, Any]:
     """Return how many labels are expected to be wrong, and how many items to look at; empty if unknown."""
     if not tally.calibrated:
         return {}
-    doubt = tally.doubt
     first = [n for n in (10, 25, 100, 1000) if n < doubt.items]
     return {
         "expected": doubt.expected,
