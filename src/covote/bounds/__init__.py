@@ -14,7 +14,6 @@ from covote.bounds.answers_needed import (
 )
 from covote.bounds.cover_sizes import (
     best_lower_bound,
-    cover_free_bound,
     hanani_bound,
     horsley_bound,
     schonheim_bound,
@@ -51,7 +50,6 @@ __all__ = [
     "confusion_bound",
     "converse_bound",
     "counting_bound",
-    "cover_free_bound",
     "elimination_bound",
     "exact_error",
     "fano_bound",

@@ -62,15 +62,14 @@ EXAMPLES = {
         "covote label data.parquet --panel panel.toml -o labels.csv",
         "covote label photos --panel panel.toml --image-size 224x224 -o labels.csv",
     ),
-    "ask": ("covote ask answers.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
-    "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
-    "multilabel": (
-        "covote multilabel design 10 4 --count 2 -o panel.toml",
-        "covote multilabel decode answers.csv --panel panel.toml --count 2",
+    "ask": (
+        "covote ask answers.csv --panel panel.toml",
+        "covote ask answers.csv --panel panel.toml --next 200 -o questions.csv",
     ),
-    "multilabel design": (
-        "covote multilabel design 10 4 --count 2 -o panel.toml",
-        "covote multilabel design classes.txt 4 --full",
+    "simulate": ("covote simulate panel.toml", "covote simulate panel.toml --method authority,em"),
+    "multilabel": (
+        "covote multilabel check panel.toml",
+        "covote multilabel decode answers.csv --panel panel.toml --count 2",
     ),
     "multilabel check": (
         "covote multilabel check panel.toml",

@@ -11,18 +11,13 @@ import typer
 from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import (
-    Effort,
     Json,
     LabelsFile,
-    OneSize,
-    Output,
     PanelFile,
-    Plot,
     Seed,
     StandardStreams,
     StreamFormat,
     number,
-    read_classes,
     reads_votes,
     whole,
 )
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
     from covote.multilabel import LabelSets, SetsOutcome
     from covote.multilabel.report_files import ReportFile
 
+_NONE = '"none of mine"'
 _LOOKED = 4  # numbers of labels that `check` tries by default
 
 Full = Annotated[bool, typer.Option("--full", help="Experts name all labels they know, not one of them.")]
@@ -43,50 +39,6 @@ Count = Annotated[
     typer.Option(parser=whole, help="Largest number of labels of an item (with --forced: exact number)."),
 ]
 PanelOption = Annotated[Path, typer.Option("--panel", help="Panel file: who knows what.")]
-
-
-def design(
-    classes: Annotated[
-        str, typer.Argument(help="Number of classes, a text file with one class per line, or a panel file.")
-    ],
-    size: OneSize,
-    count: Count = None,
-    full: Full = False,
-    forced: Forced = False,
-    effort: Effort = "normal",
-    seed: Seed = 0,
-    output_file: Output = None,
-    plot: Plot = None,
-    as_json: Json = False,
-) -> None:
-    """Design a panel whose answers determine all labels of an item."""
-    from covote.multilabel import design as design_panel
-
-    output.check_places(plot, panel=output_file, read=[classes])
-    with output.progress_bar() as progress:
-        panel = design_panel(
-            read_classes(classes), size, count=count, report="all" if full else "one", forced=forced,
-            effort=effort, seed=seed, progress=progress,
-        )  # fmt: skip
-    if as_json:
-        output.say_json(output.panel_dict(panel))
-    else:
-        exactly = "exactly" if forced and not full else "up to"
-        many = "any number of labels" if count is None else f"{exactly} {output.counted(count, 'label')}"
-        output.say(
-            f"{output.counted(len(panel), 'expert')} determine {many} of an item if they name "
-            f"{'all labels' if full else 'one label'} they know, or {'any class' if forced else _NONE}."
-        )
-        output.say_proof(panel)
-        output.show_matrix(panel)
-    output.keep(panel, output_file, plot, quiet=as_json)
-    if output_file is not None and not as_json:
-        given = [" --full" if full else "", " --forced" if forced else ""]
-        more = "".join([*given, f" --count {count}" if count is not None else ""])
-        output.say(f"Next: covote multilabel decode answers.csv --panel {output_file}{more} -o labels.csv")
-
-
-_NONE = '"none of mine"'
 
 
 @reads_votes
@@ -209,7 +161,7 @@ def simulate(
     output.say(f"{result['found']:,} of {result['labels']:,} labels were found.")
 
 
-multilabel = (design, check, decode, simulate)
+multilabel = (check, decode, simulate)
 
 
 def _random_labels(classes: int, items: int, count: int | None, exactly: bool, seed: int) -> Any:

@@ -1,7 +1,6 @@
-"""Items with several labels: panels, simulated answers and labels (theory: section 8)."""
+"""Items with several labels: answers, labels, and what a panel supports (theory: section 8)."""
 
 from covote.multilabel.deciding import LabelSets, decode
-from covote.multilabel.designing import design
 from covote.multilabel.report_files import SetsOutcome, decode_file
 from covote.multilabel.reports import Reports
 from covote.multilabel.simulating import simulate
@@ -14,7 +13,6 @@ __all__ = [
     "Support",
     "decode",
     "decode_file",
-    "design",
     "simulate",
     "supports",
 ]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes
-from covote.bounds import cover_free_bound
 from covote.errors import CovoteError
-from covote.multilabel import Reports, deciding, decode, design, simulate, supports
+from covote.multilabel import Reports, deciding, decode, simulate, supports
 
 PANELS = [
     ["abc", "abd", "acd", "bcd"],
@@ -201,54 +200,6 @@ def test_most_authorities_decide_where_full_reports_contradict_each_other():
     assert (found.value, found.conflict.tolist(), found.complete.tolist()) == ([("a",)], [True], [False])
 
 
-def apart(blocks, classes, w, others):
-    """Whether every w classes have, beside any others, an expert that knows them and none of these."""
-    return all(
-        any(set(mine) <= set(block) and not set(rest) & set(block) for block in blocks)
-        for mine in combinations(range(classes), w)
-        for rest in combinations([k for k in range(classes) if k not in mine], others)
-    )
-
-
-@pytest.mark.parametrize("effort", ["fast", "normal"])
-@pytest.mark.parametrize(
-    ("classes", "size", "count", "forced"),
-    [(5, 5, 2, False), (6, 3, 2, False), (9, 3, 3, False), (12, 6, 3, False), (17, 9, 4, False),
-     (30, 4, 3, False), (40, 20, 2, False), (4, 3, 2, True), (6, 3, 3, True), (9, 4, 2, True),
-     (13, 5, 2, True), (11, 2, 4, True)],
-)  # fmt: skip
-def test_designed_panels_tell_several_labels_by_a_count_of_their_own(classes, size, count, forced, effort):
-    panel = design(classes, size, count=count, forced=forced, effort=effort)
-    assert panel.sizes.max() <= size
-    assert apart(panel.blocks(), classes, 2 if forced else 1, count - 1)
-    proof = panel.certificate
-    assert proof.lower == cover_free_bound(classes, size, count, forced=forced)[0] <= proof.size == len(panel)
-    assert len(panel) <= classes * (classes - 1) // 2 if forced else len(panel) <= classes
-
-
-@pytest.mark.parametrize(("classes", "size"), [(3, 2), (4, 2), (4, 3), (5, 3), (5, 4), (5, 5)])
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("forced", [False, True])
-def test_the_bound_on_experts_is_never_above_the_smallest_panel(classes, size, count, forced):
-    if count > classes - 1:
-        return
-    lower = cover_free_bound(classes, size, count, forced=forced)[0]
-    blocks = [b for r in range(1, size + 1) for b in combinations(range(classes), r)]
-    w, others = (2 if forced else 1), count - 1
-    left = 1 if count == 1 and not forced else 0  # one class may be known to nobody
-    for fewer in range(1, min(lower, 6)):
-        for some in combinations(blocks, fewer):
-            assert not apart(some, classes - left, w, others)
-    panel = design(classes, size, count=count, forced=forced)
-    assert len(panel) >= lower
-
-
-def test_full_reports_need_every_class_once_or_a_cover():
-    panel = design(10, 4, report="all")
-    assert (len(panel), panel.knows.sum(axis=0).tolist()) == (3, [1] * 10)
-    assert len(design(10, 4, report="all", forced=True)) == 9
-
-
 def test_the_certain_labels_of_unknown_number_are_the_terminal_component():
     panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
     votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 0]], panel)
@@ -318,9 +269,6 @@ def test_an_empty_table_of_items_has_no_labels():
             lambda panel: Reports.from_table({"item": ["x", "y", "x"], "expert-1": ["cat"] * 3}, panel),
             "row 3: item 'x' already occurs in row 1",
         ),
-        (lambda panel: design(9, 3), "set it with count"),
-        (lambda panel: design(9, 3, count=9, forced=True), "has all classes"),
-        (lambda panel: design(9, [3, 4], count=2), "size must be a whole number"),
         (lambda panel: simulate(panel, ["cat"]), "give a list of classes"),
         (lambda panel: simulate(panel, [[]]), "item 0 has no label"),
         (lambda panel: simulate(panel, [["cat"]], accuracy=2), "accuracy is 2"),
