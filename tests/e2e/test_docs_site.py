@@ -63,3 +63,16 @@ def test_a_page_that_people_read_from_start_to_end_is_short(chapter):
         words = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).split()
         assert len(words) <= 1000, (page, len(words))
         assert text.startswith("# "), page
+
+
+def test_a_word_that_is_no_page_leads_to_the_pages_and_sections_that_have_it(covote):
+    found = covote("docs", "--", "--odds")
+    assert found.status == 0
+    rows = re.findall(r"^  ([\w-]+) +(\S.*)$", found.out, re.MULTILINE)
+    assert dict(rows)["cli"].startswith("covote decode")
+    have = {page.stem for page in DOCS.glob("*.md") if "--odds" in page.read_text(encoding="utf-8")}
+    assert have == {page for page, _ in rows}
+    assert "covote docs tutorial" not in found.out
+    unknown = covote("docs", "zebra")
+    assert unknown.status == 2
+    assert "no page 'zebra', and no page has this word" in unknown.err

@@ -21,10 +21,13 @@ _FILE = re.compile(r"^```(\w+) ([\w.-]+)$", re.MULTILINE)  # a block with the na
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(help="Page to show, by its name in the list (default: list them).")
+        str | None,
+        typer.Argument(
+            help="Page to show, by its name in the list, or a word to look for (default: the list)."
+        ),
     ] = None,
 ) -> None:
-    """Show a page of the documentation."""
+    """Show a page of the documentation, or the pages that have a word."""
     chapters = read_chapters()
     if page is None:
         for chapter, pages in chapters.items():
@@ -36,8 +39,17 @@ def docs(
     name = page.removeprefix("docs/").removesuffix(".md")
     known = [one for pages in chapters.values() for one in pages]
     if name not in known:
-        near = did_you_mean(name, known)
-        raise InputError(f"no page {page!r}{near}; covote docs lists all of them")
+        found = look_for(page, known)
+        if not found:
+            near = did_you_mean(name, known)
+            raise InputError(
+                f"no page {page!r}, and no page has this word{near}; covote docs lists all of them"
+            )
+        output.say(f"No page has the name {page!r}. These have the word:")
+        for one, sections in found:
+            output.say(f"  {one:18}  {'; '.join(sections[:3])}")
+        output.say(f"\nNext: covote docs {found[0][0]}")
+        return
     text = _FILE.sub(r"`\2`:\n\n```\1", _DIRECTIVE.sub("", _read(name)))
     if sys.stdout.isatty():
         from rich.console import Console
@@ -46,6 +58,24 @@ def docs(
         Console().print(Markdown(text, hyperlinks=False))
     else:
         output.say(text.rstrip())
+
+
+def look_for(word: str, pages: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the pages that have a word, with the sections that have it, the most frequent first."""
+    found = []
+    for name in pages:
+        times: dict[str, int] = {}
+        section, example = "", False
+        for line in _read(name).splitlines():
+            example ^= line.startswith("```")  # a comment in an example is not a heading
+            heading = None if example else re.match(r"#+ (.*)", line)
+            section = heading[1].replace("`", "") if heading else section
+            here = line.lower().count(word.lower()) + (3 if heading and word.lower() in line.lower() else 0)
+            if here:
+                times[section] = times.get(section, 0) + here
+        if times:
+            found.append((sum(times.values()), name, sorted(times, key=lambda one: -times[one])))
+    return [(name, sections) for _, name, sections in sorted(found, key=lambda one: -one[0])]
 
 
 def read_chapters() -> dict[str, list[str]]:
