@@ -7,25 +7,26 @@ uniform outside.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from covote.arguments import check_count, check_size
-from covote.bounds import random_panel_error, random_panel_experts
+from covote.bounds import random_panel_error
 from covote.decoding.gold import wilson
-from covote.errors import InputError, TooLargeError
+from covote.files.report.charts import COLOURS, new_figure
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.simulation.method_errors import error_rate
 
-IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
-"""The model for which the bounds hold."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METHOD = "likelihood"
+"""The most likely class under the paper's model."""
 
 
 @dataclass(frozen=True)
@@ -40,102 +41,51 @@ class ErrorCurve:
         The numbers of experts (m).
     error, low, high
         Measured error probability and its 95% interval (over items and panels).
-    fano, converse
-        No panel can have a smaller error (Thm 4; theory: section 5).
-    random_panels, paper
-        Random panels have a smaller error on average (theory: section 5; Thm 5).
-    ideal
-        Whether the bounds hold here: for perfect experts that answer every item, and uniform noise.
-    model
-        The method, for the title of a picture.
     """
 
     classes: int
     size: int
-    experts: tuple[int, ...]
+    experts: Sequence[int]
     error: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    fano: NDArray[np.float64]
-    converse: NDArray[np.float64]
-    random_panels: NDArray[np.float64]
-    paper: NDArray[np.float64]
-    ideal: bool = True
-    model: str = ""
 
-    def rows(self) -> list[dict[str, float]]:
-        """Return one dict per number of experts; without bounds where these do not hold."""
-        names = ["error", "low", "high"]
-        names += ["fano", "converse", "random_panels", "paper"] if self.ideal else []
-        return [
-            {"experts": m, **{name: float(getattr(self, name)[n]) for name in names}}
-            for n, m in enumerate(self.experts)
-        ]
+    @cached_property
+    def bounds(self) -> dict[str, NDArray[np.float64]]:
+        """For every number of experts, the least error of any panel, and the most of random panels."""
+        return {
+            name: np.array([bound(self.classes, self.size, m) for m in self.experts])
+            for name, bound in BOUNDS.items()
+        }
 
 
 def error_curve(
     classes: int,
     size: int,
-    experts: Iterable[int] | None = None,
+    experts: Sequence[int],
     *,
-    panels: int = 100,
-    items: int = 500,
-    method: str = "likelihood",
-    seed: int = 0,
-    progress: Progress | None = None,
-    **model: Any,
+    panels: int,
+    items: int,
+    seed: int,
+    progress: Progress = lambda done, total, message: None,
 ) -> ErrorCurve:
-    """Measure the error of random panels against their number of experts.
-
-    Parameters
-    ----------
-    classes, size
-        K and R: every expert knows R random classes.
-    experts
-        The numbers of experts to try (default: from where errors are frequent to where they are rare).
-    panels, items
-        How many random panels for each number, and how many items for each panel.
-    method
-        How to decode; the default is the most likely class under the paper's model.
-    seed
-        Same seed, same curve.
-    model
-        Passed to :func:`covote.simulation.simulate`: noise, accuracy, missing, ... The bounds hold for the
-        default.
+    """Measure the error of random panels of several numbers of experts, who know `size` random classes each.
 
     A tie counts as an error with the probability of picking another of the tied classes.
 
-    >>> curve = error_curve(10, 4, [5, 20], panels=5, items=100)
+    >>> curve = error_curve(10, 4, [5, 20], panels=5, items=100, seed=0)
     >>> bool(curve.error[1] < curve.error[0])
     True
     """
-    check_size(classes, size)
-    if experts is None:
-        most = random_panel_experts(classes, size, 0.001) if size < classes else 4
-        experts = sorted({max(1, round(most * step / 8)) for step in range(1, 9)})
-    sizes = tuple(check_count(m, "the number of experts") for m in experts)
-    if not sizes:
-        raise InputError("no numbers of experts; give at least one")
-    check_count(panels, "the number of panels")
-    check_count(items, "the number of items")
-    measured = np.empty((len(sizes), 3))
-    for n, m in enumerate(sizes):
-        rates = []
-        for p in range(panels):
-            panel = random_panel(classes, size, m, [seed, m, p])
-            rates.append(error_rate(panel, items, method, [seed, m, p, 1], **model))
-            if progress is not None:
-                progress(n * panels + p + 1, len(sizes) * panels, f"{m} experts")
+    measured = np.empty((len(experts), 3))
+    for n, m in enumerate(experts):
+        progress(n, len(experts), f"{m} experts")
+        rates = [
+            error_rate(random_panel(classes, size, m, [seed, m, p]), items, METHOD, [seed, m, p, 1])
+            for p in range(panels)
+        ]
         measured[n] = clustered_interval(np.array(rates), items)
-    return ErrorCurve(
-        classes, size, sizes, measured[:, 0], measured[:, 1], measured[:, 2],
-        np.array([fano_error(classes, size, m) for m in sizes]),
-        np.array([converse_error(classes, size, m) for m in sizes]),
-        np.array([random_panel_error(classes, size, m) for m in sizes]),
-        np.array([paper_error(classes, size, m) for m in sizes]),
-        all(name in IDEAL and np.all(np.asarray(value) == IDEAL[name]) for name, value in model.items()),
-        method,
-    )  # fmt: skip
+    return ErrorCurve(classes, size, experts, *measured.T)
 
 
 def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Panel:
@@ -145,8 +95,6 @@ def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Pane
 
 def random_knowledge(classes: int, size: int, experts: int, seed: list[int]) -> NDArray[np.bool_]:
     """Return who knows what in such a panel (experts x classes)."""
-    if experts * classes > 1 << 40:
-        raise TooLargeError(f"{experts} experts by {classes} classes are too many for memory; take fewer")
     return np.random.default_rng(seed).random((experts, classes)).argsort(axis=1) < size
 
 
@@ -172,8 +120,8 @@ def fano_error(classes: int, size: int, experts: int) -> float:
     >>> round(fano_error(100, 12, 10), 3)
     0.202
     """
-    told = experts * size / classes * math.log(size) + math.log(2)
-    return max(0.0, 1 - told / math.log(classes)) if classes > 1 else 0.0
+    information = experts * size / classes * math.log(size) + math.log(2)
+    return max(0.0, 1 - information / math.log(classes)) if classes > 1 else 0.0
 
 
 def converse_error(classes: int, size: int, experts: int) -> float:
@@ -201,41 +149,33 @@ def paper_error(classes: int, size: int, experts: int) -> float:
     return min(1.0, classes * math.exp(-experts * rate))
 
 
-def plot_error_curve(curve: ErrorCurve, ax: Axes | None = None) -> Axes:
-    """Draw the curve, between its bounds where these hold, on a logarithmic scale; return the axes."""
-    if ax is None:
-        ax = Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
-    m, grid = curve.experts, range(1, max(curve.experts) + 1)
-    drawn = (
-        (paper_error, "--", "#b5532a", "upper bound, Thm 5"),
-        (random_panel_error, "-", "#b5532a", "upper bound, exact over pairs"),
-        (converse_error, "-", "#5b7f3a", "lower bound, converse"),
-        (fano_error, "--", "#5b7f3a", "lower bound, Thm 4 (Fano)"),
-    )
-    for bound, style, colour, text in drawn if curve.ideal else ():
-        values = np.array([bound(curve.classes, curve.size, n) for n in grid])
-        ax.plot(grid, np.where(values > 0, values, np.nan), style, color=colour, label=text, linewidth=1.4)
+BOUNDS = {
+    "at least (Theorem 4)": fano_error,
+    "at least (covote)": converse_error,
+    "at most (covote)": random_panel_error,
+    "at most (Theorem 5)": paper_error,
+}
+"""Bounds on the error, by name; theory: section 5."""
+
+
+def plot_error_curve(curve: ErrorCurve) -> Figure:
+    """Draw the curve between its bounds, on a logarithmic scale."""
+    figure, axes = new_figure(7.5, 4.8)
+    grid = range(1, max(curve.experts) + 1)
+    for (name, bound), style, colour in zip(BOUNDS.items(), ("--", "-", "-", "--"), "3322", strict=True):
+        values = np.array([bound(curve.classes, curve.size, m) for m in grid])
+        axes.plot(grid, np.where(values > 0, values, np.nan), style, color=COLOURS[int(colour)], label=name)
     seen = np.where(curve.error > 0, curve.error, np.nan)
-    below = np.where(np.isnan(seen), 0, seen - curve.low)
-    above = np.where(np.isnan(seen), 0, curve.high - seen)
-    ax.errorbar(
-        m,
-        seen,
-        yerr=[below, above],
-        fmt="o-",
-        color="#1f6f8b",
-        markersize=4,
-        capsize=3,
+    ends = [np.where(np.isnan(seen), 0, gap) for gap in (seen - curve.low, curve.high - seen)]
+    axes.errorbar(
+        curve.experts, seen, ends, fmt="o-", color=COLOURS[1], markersize=4, capsize=3,
         label="measured, with 95% interval",
-    )
-    ax.set_yscale("log")
-    positive = seen[np.isfinite(seen)]
-    ax.set_ylim(min(positive.min() / 3 if len(positive) else 1e-4, 1e-2), 1.3)
-    ax.set_xlabel("experts (m)")
-    ax.set_ylabel("error probability")
-    ax.set_title(
-        f"Random panels: {curve.classes} classes, experts know {curve.size}; {curve.model}", fontsize=11
-    )
-    ax.grid(which="both", alpha=0.25)
-    ax.legend(frameon=False, fontsize=9)
-    return ax
+    )  # fmt: skip
+    axes.set_yscale("log")
+    axes.set_ylim(min(np.nanmin(seen) / 3, 1e-2), 1.3)
+    axes.set_xlabel("experts (m)")
+    axes.set_ylabel("error probability")
+    axes.set_title(f"Random panels: {curve.classes} classes, experts know {curve.size}", fontsize=11)
+    axes.grid(which="both", alpha=0.25)
+    axes.legend(frameon=False, fontsize=9)
+    return figure

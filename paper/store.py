@@ -79,13 +79,6 @@ class Experts:
             given = given.astype(np.float32)
         return Votes.from_dense(columns, self.panel(subsets), probabilities=given)
 
-    def alone(self, subset: Subset, split: str) -> float:
-        """Return how often an expert is right about the classes that it knows."""
-        truth = self.truth(split)
-        asked = np.isin(truth, subset)
-        said = self.by_subset[subset].votes[split][: len(truth)]
-        return float(np.mean(said[asked] == truth[asked]))
-
     @property
     def seconds(self) -> float:
         """CPU time that training these experts took, now or in an earlier run."""
@@ -169,7 +162,7 @@ def write_expert(path: Path, trained: Trained) -> None:
     from pyarrow import parquet
 
     given = np.concatenate([trained.train, trained.test]).astype(np.float16)
-    known = np.array(trained.subset, dtype=np.int8 if max(trained.subset) < 128 else np.int16)
+    known = np.array(trained.subset, dtype=np.int8)
     # The vote is the best of the exact probabilities: rounding to 16 bits may make two of them equal.
     best = np.concatenate([trained.train.argmax(axis=1), trained.test.argmax(axis=1)])
     columns: dict[str, Any] = {"vote": known[best]}

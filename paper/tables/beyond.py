@@ -1,9 +1,8 @@
-"""Beyond the paper: other covers, panels of mixed architectures, Fashion-MNIST, ImageNet."""
+"""Beyond the paper: other covers, Fashion-MNIST, ImageNet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,7 @@ from paper.datasets import Predictions, load_predictions
 from paper.experiment import (
     CLASSES,
     DEFAULT,
-    METHODS,
     PAPER,
-    SIZES,
     Context,
     Needs,
     decoded,
@@ -29,7 +26,6 @@ from paper.experiment import (
 from paper.sections import Cell, Grid, Section
 from paper.store import Experts
 from paper.tables import greedy_covers
-from paper.trainers import ridge
 
 SMALLER = (5, 6)
 """Sizes for which covote's design has fewer experts than the greedy cover."""
@@ -73,9 +69,7 @@ def build(context: Context) -> Section:
 
 def _cifar10(context: Context, wanted: Needs) -> list[Grid]:
     experts = context.experts("cifar10", wanted["cifar10"], partly=True)
-    found = [covers_grid(context, experts)]
-    found += [] if context.profile == "quick" else [mixed_grid(context, experts)]
-    return [grid for grid in found if grid.rows]
+    return [grid for grid in (covers_grid(context, experts),) if grid.rows]
 
 
 def _fashion(context: Context, wanted: Needs) -> Grid:
@@ -114,23 +108,6 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
         "greedy, covote's default", "other, covote's default",
     )  # fmt: skip
     return Grid("Other covers of CIFAR-10: test accuracy in percent", columns, tuple(rows))
-
-
-def mixed_grid(context: Context, experts: Experts) -> Grid:
-    """Return the accuracy of panels in which every second expert has another architecture."""
-    rows = []
-    covers = {size: cover for size, cover in greedy_covers.panels_of(experts).items() if size in SIZES}
-    for size, subsets in covers.items():
-        ridges = context.experts_by(ridge.cifar10(), experts.data, subsets)
-        half = {subset: ridges.by_subset[subset] for subset in subsets[::2]}
-        panels_ = (experts, ridges, replace(experts, by_subset=experts.by_subset | half))
-        cells = [
-            Cell(panel_accuracy(panel, subsets, "test", method)) for method in METHODS for panel in panels_
-        ]
-        rows.append((f"R = {size}", tuple(cells)))
-    kinds = ("networks", "ridge regressions", "every second a ridge regression")
-    columns = tuple(f"{method}: {kind}" for method in METHODS for kind in kinds)
-    return Grid("Mixed architectures on CIFAR-10: test accuracy in percent", columns, tuple(rows))
 
 
 # ImageNet's thousand classes: experts cut from the predictions of twenty published networks

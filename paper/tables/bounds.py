@@ -30,7 +30,7 @@ def build(context: Context) -> Section:
     pictures = tuple(
         Picture(
             f"bounds-{curve.classes}-{curve.size}",
-            plot_error_curve(curve).get_figure(),  # type: ignore[arg-type]
+            plot_error_curve(curve),
             f"Theorems 4 and 5 compared with simulation: {curve.classes} classes, experts of {curve.size}.",
         )
         for curve in curves
@@ -157,24 +157,16 @@ def covering_share(classes: int, size: int, number: int, seed: list[int]) -> flo
 
 
 def _curve_grid(curve: ErrorCurve) -> Grid:
-    rows = []
-    for row in curve.rows():
-        cells = tuple(
-            Cell(100 * row[name]) for name in ("fano", "converse", "error", "random_panels", "paper")
-        )
-        rows.append((f"m = {row['experts']:g}", cells))
-    columns = (
-        "at least (Theorem 4)",
-        "at least (covote)",
-        "measured",
-        "at most (covote)",
-        "at most (Theorem 5)",
+    lower, upper = (dict(part) for part in (list(curve.bounds.items())[:2], list(curve.bounds.items())[2:]))
+    columns = lower | {"measured": curve.error} | upper
+    rows = tuple(
+        (f"m = {m}", tuple(Cell(100 * float(values[n])) for values in columns.values()))
+        for n, m in enumerate(curve.experts)
     )
-    return Grid(f"Error in percent, K = {curve.classes}, R = {curve.size}", columns, tuple(rows))
+    return Grid(f"Error in percent, K = {curve.classes}, R = {curve.size}", tuple(columns), rows)
 
 
 def _broken(curve: ErrorCurve) -> int:
     """Count measured rates whose whole interval lies outside the bounds."""
-    below = curve.high < np.maximum(curve.fano, curve.converse)
-    above = curve.low > np.minimum(curve.random_panels, curve.paper)
-    return int((below | above).sum())
+    fano, converse, random, paper = curve.bounds.values()
+    return int(((curve.high < np.maximum(fano, converse)) | (curve.low > np.minimum(random, paper))).sum())

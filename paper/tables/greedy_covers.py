@@ -5,20 +5,19 @@ On MNIST, on CIFAR-10, and on CIFAR-10 with 500 training images per class and le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import DataError
-from covote.progress import Progress
 from paper import paper_values
 from paper.charts import bars
-from paper.datasets import TITLES, ImageSet
+from paper.datasets import TITLES
 from paper.experiment import (
+    CLASSES,
     DEFAULT,
     EVERYTHING,
     METHODS,
@@ -34,8 +33,8 @@ from paper.experiment import (
 )
 from paper.paper_values import Accuracies
 from paper.sections import Cell, Claim, Grid, Measured, Picture, Section, by_size, judge, verdict
-from paper.store import SPLITS, Experts, Store
-from paper.trainers import Subset, Trainer
+from paper.store import SPLITS, Experts
+from paper.trainers import Subset
 
 NETWORKS = {
     "mnist": "the mnist_cnn network of the Keras examples, 12 epochs",
@@ -52,22 +51,18 @@ def wanted() -> list[Subset]:
     return [EVERYTHING, *reversed(paper_subsets())]
 
 
-def panels_of(experts: Experts, sizes: Sequence[int] = SIZES) -> dict[int, list[Subset]]:
+def panels_of(experts: Experts) -> dict[int, list[Subset]]:
     """Return the greedy covers and the centralised model, as far as their experts are stored."""
-    classes = len(experts.data.classes)
-    every = {size: subsets_of(paper_panel(size, classes)) for size in sizes}
-    every[classes] = [tuple(range(classes))]
+    every = {size: subsets_of(paper_panel(size)) for size in SIZES} | {CLASSES: [EVERYTHING]}
     return {size: subsets for size, subsets in every.items() if experts.has(subsets)}
 
 
-def measure(
-    experts: Experts, lines: Iterable[tuple[str, str]] = EVERY_LINE, sizes: Sequence[int] = SIZES
-) -> tuple[Measured, ...]:
+def measure(experts: Experts) -> tuple[Measured, ...]:
     """Return the accuracies for every size whose experts are stored, by split and method."""
-    there = panels_of(experts, sizes)
+    there = panels_of(experts)
     return tuple(
         Measured(experts.data.name, split, method, size, accuracy)
-        for split, method in lines
+        for split, method in EVERY_LINE
         for size, accuracy in zip(
             there, panel_accuracies(experts, there.values(), split, method), strict=True
         )
@@ -77,46 +72,22 @@ def measure(
 def accuracy_table(context: Context, images: str) -> Section:
     """Return the table of an image set: train and test accuracy for every size, by each way to decode."""
     paper = paper_values.MNIST if images == "mnist" else paper_values.CIFAR10
-    return _table(context.experts(images, wanted(), partly=True), SIZES, paper, NETWORKS[images])
+    return _table(context.experts(images, wanted(), partly=True), paper, NETWORKS[images])
 
 
-def compare_sizes(
-    data: ImageSet, trainer: Trainer, sizes: Sequence[int], keep: Path, progress: Progress = lambda *_: None
-) -> Section:
-    """Return the same table for your own images, networks and sizes of experts (R).
-
-    Parameters
-    ----------
-    data
-        Images of any number of classes.
-    trainer
-        How experts are trained, such as :class:`paper.trainers.neural.NeuralTrainer` with your
-        own recipe and network.
-    sizes
-        How many classes each expert knows; the centralised model, which knows all, is added.
-    keep
-        The folder for trained experts; an interrupted run resumes there.
-    """
-    classes = len(data.classes)
-    subsets = [tuple(range(classes))]
-    subsets += [subset for size in sizes for subset in subsets_of(paper_panel(size, classes))]
-    return _table(Store(keep).experts(data, trainer, subsets, progress), sizes, {}, "")
-
-
-def _table(experts: Experts, sizes: Sequence[int], paper: Mapping[str, Accuracies], nets: str) -> Section:
-    name = TITLES.get(experts.data.name, experts.data.name)
-    found = measure(experts, sizes=sizes)
+def _table(experts: Experts, paper: Mapping[str, Accuracies], nets: str) -> Section:
+    name = TITLES[experts.data.name]
+    found = measure(experts)
     caption = f"Test accuracy of the greedy covers on {name}; the axis does not begin at 0."
     note = "Ties count what a fair draw would give."
     chances = {
-        size: panel_chances(experts, subsets, "test", PAPER)
-        for size, subsets in panels_of(experts, sizes).items()
+        size: panel_chances(experts, subsets, "test", PAPER) for size, subsets in panels_of(experts).items()
     }
     return Section(
-        (cover_grid(f"{name}: accuracy in percent", found, paper, note, sizes), *_training(experts)),
-        (_picture(experts.data.name, found, paper.get("test", {}), caption),),
-        findings(chances, paper.get("test", {}), (*sizes, len(experts.data.classes))),
-        claims=(nearly(chances, paper.get("test", {}), len(experts.data.classes)),),
+        (cover_grid(f"{name}: accuracy in percent", found, paper, note), *_training(experts)),
+        (_picture(experts.data.name, found, paper["test"], caption),),
+        findings(chances, paper["test"]),
+        claims=(nearly(chances, paper["test"]),),
         differences=differences(experts, nets),
         measured=found,
         **experts.about,
@@ -125,7 +96,7 @@ def _table(experts: Experts, sizes: Sequence[int], paper: Mapping[str, Accuracie
 
 def _training(experts: Experts) -> tuple[Grid, ...]:
     """Return the centralised network's accuracy after each epoch, against CPU time."""
-    everything = experts.by_subset.get(tuple(range(len(experts.data.classes))))
+    everything = experts.by_subset.get(EVERYTHING)
     curve = () if everything is None else everything.curve
     if not curve:
         return ()
@@ -140,7 +111,7 @@ def _training(experts: Experts) -> tuple[Grid, ...]:
 def less_data(context: Context) -> Section:
     """Return the table of CIFAR-10 with few images per class."""
     experts = context.experts("cifar10", wanted(), per_class=FEW, partly=True)
-    made = _table(experts, SIZES, paper_values.LESS_DATA, "ResNet20 v1, 100 epochs")
+    made = _table(experts, paper_values.LESS_DATA, "ResNet20 v1, 100 epochs")
     said = [f"{FEW} training images per class.", *made.differences]
     if context.profile == "quick":
         said.append(
@@ -185,40 +156,36 @@ def cover_grid(
     found: Sequence[Measured],
     paper: Mapping[str, Accuracies],
     note: str = "",
-    sizes: Sequence[int] = SIZES,
 ) -> Grid:
     """Return the table: a row for every split and way to decode, a column for every size."""
     rows = []
-    whole = EVERYTHING[-1] + 1 if sizes == SIZES else max(one.size for one in found)
     for split, method in dict.fromkeys((one.split, one.decoder) for one in found):
         ours = by_size(found, split=split, decoder=method)
         theirs = paper.get(split, {}) if method == PAPER else {}
-        cells = tuple(Cell(ours.get(size), theirs.get(size)) for size in (*sizes, whole))
+        cells = tuple(Cell(ours.get(size), theirs.get(size)) for size in (*SIZES, CLASSES))
         rows.append((f"{split}, {method}", cells))
-    columns = (*(f"R = {size}" for size in sizes), f"R = {whole}, centralised")
+    columns = (*(f"R = {size}" for size in SIZES), f"R = {CLASSES}, centralised")
     return Grid(title, columns, tuple(rows), note)
 
 
 def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: str) -> Picture:
     """Draw the test accuracies, next to the paper's where it has them."""
     vote, default = (by_size(found, split="test", decoder=method) for method in (PAPER, DEFAULT))
-    sizes = [size for size in vote if size in paper or not paper]
-    series = {"paper": [paper[size] for size in sizes]} if paper else {}
-    series |= {
+    sizes = [size for size in vote if size in paper]
+    series = {
+        "paper": [paper[size] for size in sizes],
         "ours, the paper's vote": [vote[size] for size in sizes],
         "ours, covote's default": [default[size] for size in sizes],
     }
     return Picture(name, bars([f"R = {size}" for size in sizes], series, "test accuracy (%)"), caption)
 
 
-def findings(
-    chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, sizes: Sequence[int]
-) -> tuple[str, ...]:
+def findings(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> tuple[str, ...]:
     """State the order of the sizes.
 
     `chances` has, by size, the probability that the paper's vote labels each test image right.
     """
-    missing = [size for size in sizes if size not in chances]
+    missing = [size for size in (*SIZES, CLASSES) if size not in chances]
     said = [f"Not trained yet: R = {', '.join(map(str, missing))}."] if missing else []
     if len(chances) > 1:
         order = sorted(chances, key=lambda size: float(chances[size].mean()))
@@ -230,7 +197,7 @@ def findings(
         printed = sorted((size for size in chances if size in paper), key=lambda size: paper[size])
         said.append(
             f"From the worst to the best: R = {', '.join(map(str, order))}"
-            + (f" (paper: {', '.join(map(str, printed))})" if printed else "")
+            + f" (paper: {', '.join(map(str, printed))})"
             + (f"; neighbours that these images do not tell apart: {', '.join(alike)}." if alike else ".")
         )
     return tuple(said) or ("Too few experts are trained yet to say anything.",)
@@ -240,12 +207,12 @@ NEARLY = 1.0
 """Points behind the centralised model that still count as nearly as accurate."""
 
 
-def nearly(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, whole: int) -> Claim:
+def nearly(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> Claim:
     """Judge whether the covers are nearly as accurate as the centralised model, by the paper's vote."""
-    gaps = {size: paired(one, chances[whole]) for size, one in chances.items() if size < whole in chances}
+    gaps = {size: paired(one, chances[CLASSES]) for size, one in chances.items() if size < CLASSES in chances}
     told = (
         f"R = {size}: {ahead:+z.2f} ± {half:.2f}"
-        + (f" (paper: {paper[size] - paper[whole]:+.2f})" if {size, whole} <= paper.keys() else "")
+        + (f" (paper: {paper[size] - paper[CLASSES]:+.2f})" if CLASSES in paper else "")
         for size, (ahead, half) in gaps.items()
     )
     return Claim(
@@ -259,7 +226,7 @@ def nearly(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, whole:
 def differences(experts: Experts, nets: str) -> tuple[str, ...]:
     """State what differs from the paper's set-up."""
     said = []
-    if experts.trainer.surrogate and nets:
+    if experts.trainer.surrogate:
         said.append(f"Experts are {experts.trainer.name}; the paper trained {nets}.")
     said += experts.trainer.remarks
     if experts.train_rows < len(experts.data.train_y):

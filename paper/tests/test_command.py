@@ -106,8 +106,10 @@ def test_a_killed_run_keeps_every_expert_that_was_finished(tmp_path):
 NETWORKS = """
 import signal, sys
 from pathlib import Path
-from paper.tables.greedy_covers import compare_sizes
+from paper.store import Store
 from paper.trainers.neural import NeuralTrainer, Recipe
+from paper.experiment import PAPER, panel_accuracy
+from paper.tables import random
 from paper.tests.made_up import bars
 
 recipe = Recipe(
@@ -119,8 +121,9 @@ data = bars(1500, 50)
 import paper.trainers.networks
 # After so much CPU time, at whatever moment that is, the process is killed; 0 is never.
 signal.setitimer(signal.ITIMER_PROF, float(sys.argv[2]))
-section = compare_sizes(data, trainer, (6, 8), Path(sys.argv[1]))
-print([(one.split, one.decoder, one.size, one.accuracy) for one in section.measured])
+subsets = [subset for size in (6, 8) for subset in random.draws(size, 0)[0]]
+experts = Store(Path(sys.argv[1])).experts(data, trainer, subsets, lambda *_: None)
+print([panel_accuracy(experts, subsets, split, PAPER) for split in ("train", "test")])
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 
 from covote import Panel
 from covote.errors import FileError
-from paper import hybrid
 from paper.datasets import DataSource
 from paper.experiment import Context
 from paper.federated import Clients, average, one_shot, rounds
@@ -173,12 +171,3 @@ def test_curves_are_stored_and_only_those_that_are_wanted_are_made(tmp_path, mon
     next(iter(files)).write_text("{}")
     with pytest.raises(FileError, match="remove it and run again"):
         curves(context, "mnist")
-
-
-def test_a_panel_gives_federated_averaging_a_warm_start(capsys):
-    hybrid.main()
-    panel, pupil, *curve = (float(share) for share in re.findall(r"([\d.]+)%", capsys.readouterr().out))
-    assert panel > pupil > 85
-    cold, warm = curve[::2], curve[1::2]
-    assert len(cold) == len(warm) == 5
-    assert all(hot > fresh for fresh, hot in zip(cold[:3], warm[:3], strict=True))

@@ -167,7 +167,7 @@ def test_entropy_equals_its_plain_formula():
 
 def test_one_stored_cover_is_not_called_the_worst():
     right = {8: np.ones(100), 10: np.arange(100) % 2.0}
-    said = " ".join(greedy_covers.findings(right, paper_values.CIFAR10["test"], (*SIZES, 10)))
+    said = " ".join(greedy_covers.findings(right, paper_values.CIFAR10["test"]))
     assert "Not trained yet: R = 2, 4, 6." in said
-    claim = greedy_covers.nearly(right, paper_values.CIFAR10["test"], 10)
+    claim = greedy_covers.nearly(right, paper_values.CIFAR10["test"])
     assert "R = 8: +50.00 ± 9.85 (paper: +0.01)" in claim.evidence

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from covote import Panel, Votes
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 from paper import paper_values
-from paper.datasets import DataSource, ImageSet, Predictions
+from paper.datasets import DataSource, Predictions
 from paper.experiment import (
     DEFAULT,
     PAPER,
@@ -28,12 +27,10 @@ from paper.tables.beyond import (
     covers_grid,
     cut_votes,
     likeness,
-    mixed_grid,
     panels,
 )
-from paper.tables.greedy_covers import compare_sizes, nearly
 from paper.tables.greedy_covers import findings as findings_of_covers
-from paper.trainers.neural import NeuralTrainer, Recipe
+from paper.tables.greedy_covers import nearly
 from paper.trainers.patches import PatchFeatures
 from paper.trainers.ridge import PatchRidge
 
@@ -200,48 +197,17 @@ def test_pages_show_what_earlier_runs_finished(context, monkeypatch):
     assert page.read_text() == both
 
 
-def test_images_networks_and_sizes_of_your_own_are_arguments(tmp_path):
-    data, told = six_bars(), []
-    trainer = NeuralTrainer("dense", Recipe(dense, batch=8, rate=0.1, epochs=2), True, workers=1)
-    section = compare_sizes(data, trainer, (3, 4), tmp_path, lambda *a: told.append(a))
-    (grid,) = [grid for grid in section.grids if "accuracy in percent" in grid.title]
-    assert grid.columns == ("R = 3", "R = 4", "R = 6, centralised")
-    assert all(cell.ours is not None and cell.paper is None for _, row in grid.rows for cell in row)
-    experts = 1 + len(paper_panel(3, 6)) + len(paper_panel(4, 6))
-    assert len(list(tmp_path.rglob("*.parquet"))) == experts
-    assert "dense" in next(tmp_path.rglob("about.json")).read_text()
-    (curve,) = [grid for grid in section.grids if "CPU time" in grid.title]
-    assert curve.columns == ("epoch 1", "epoch 2")
-
-
-def dense(channels, side, classes):
-    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(channels * side * side, classes))
-
-
-def six_bars():
-    data = bars(train=120, test=60, noise=30, name="mine")
-    train, test = data.train_y < 6, data.test_y < 6
-    return ImageSet(
-        "mine",
-        tuple("abcdef"),
-        data.train_x[train],
-        data.train_y[train],
-        data.test_x[test],
-        data.test_y[test],
-    )
-
-
 def test_the_order_of_sizes_is_told_with_paired_intervals():
     right = np.arange(10_000)
     chances = {
         size: (right < 10_000 * share).astype(float) for size, share in ((2, 0.9), (4, 0.91), (10, 0.912))
     }
     chances[6] = np.roll(chances[4], 3)
-    said = findings_of_covers(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0}, (2, 4, 6, 8, 10))
+    said = findings_of_covers(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0})
     assert said[0] == "Not trained yet: R = 8."
     assert "R = 2, 4, 6, 10 (paper: 2, 4, 6, 10)" in said[1]
     assert "not tell apart: 4 and 6." in said[1]
-    claim = nearly(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0}, 10)
+    claim = nearly(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0})
     # 120 of 10,000 images are lost and none is won: 1.2 points, standard error 0.109.
     assert "R = 2: -1.20 ± 0.21 (paper: -4.00)" in claim.evidence
     assert claim.verdict == "holds: R = 4, R = 6; cannot be told: R = 2"
@@ -293,20 +259,3 @@ def test_beyond_compares_the_covers_that_are_there(context):
     assert [name for name, _ in covers_grid(context, experts).rows] == [
         "R = 8, greedy cover completed to redundancy 2"
     ]
-
-
-def test_every_second_expert_of_a_mixed_panel_is_of_the_other_kind(context, monkeypatch):
-    def other(seed=0):
-        return PatchRidge(PatchFeatures(side=4, filters=3, cells=1, sample=300, mirrored=False), 1.0, 8.0)
-
-    monkeypatch.setattr("paper.tables.beyond.ridge.cifar10", other)
-    cover = subsets_of(paper_panel(8))
-    ((_, cells),) = mixed_grid(context, context.experts("cifar10", cover)).rows
-    first = context.experts("cifar10", cover)
-    second = context.experts_by(other(), first.data, cover)
-    votes = np.stack(
-        [(second, first)[n % 2].by_subset[subset].votes["test"] for n, subset in enumerate(cover)], axis=1
-    )
-    expected = decoded(Votes.from_dense(votes, first.panel(cover)), first.truth("test"), "authority")
-    assert cells[2].ours == pytest.approx(100 * expected)
-    assert cells[0].ours > cells[1].ours

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -67,14 +66,10 @@ class Trainer(Protocol):
         """
 
 
-_LONGEST = 100  # characters of a file name before it becomes a hash
-
-
 def file_name(subset: Subset) -> str:
-    """Return the name of an expert and of its files: the classes it knows, or a hash where that is long.
+    """Return the name of an expert and of its files: the classes it knows.
 
     >>> file_name((0, 3, 7))
     '0-3-7'
     """
-    name = "-".join(map(str, subset))
-    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()[:24]
+    return "-".join(map(str, subset))
