@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import typer
 
 import covote as covote_package
 from covote.decoding import DECODERS
@@ -104,3 +105,32 @@ def test_the_reference_lists_every_public_name():
     assert {f"{one.__module__}.{one.__name__}" for one in DECODERS.values()} <= set(
         re.findall(r":: (\S+)", page)
     )
+
+
+def options_of_commands():
+    """Return the options of every command by its name; those of a topic have its name in front."""
+    generator = load_generator()
+    group = typer.main.get_command(generator.app)
+    context = typer.Context(group)
+    return {
+        name: {one for parameter in command.params for one in parameter.opts} | {"--help"}
+        for name, command in generator._commands(group, context)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_a_page_names_have_these_options(page):
+    text = page.read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    written = re.findall(r"^(?:\$ )?covote (.*)$", blocks.replace("\\\n", " "), re.MULTILINE)
+    written += re.findall(r"`covote ([^`]+)`", prose)
+    known = options_of_commands()
+    for one in written:
+        words = one.split()
+        name = " ".join(words[:2]) if words[0] == "multilabel" else words[0]
+        if name.startswith("--") or not re.fullmatch(r"[a-z -]+", name) or name in ("multilabel", "studio"):
+            continue  # an option of all commands, a name such as COMMAND, a topic, or another distribution's
+        assert name in known, one
+        options = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        assert options <= known[name], one
