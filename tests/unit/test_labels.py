@@ -66,6 +66,16 @@ def test_tables_have_the_seven_columns(labels):
     assert frame.loc[4, "violations"] == 1
 
 
+def test_a_data_frame_may_have_the_probabilities():
+    votes = Votes.from_dense(ROWS, PANEL)
+    labels = decode(votes, method="em", proba=True)
+    frame = labels.to_pandas(proba=True)
+    assert list(frame) == [*COLUMNS, "proba_cat", "proba_dog", "proba_fox"]
+    assert (frame[["proba_cat", "proba_dog", "proba_fox"]].to_numpy() == labels.proba).all()
+    with pytest.raises(InputError, match="proba=True"):
+        decode(votes, method="em").to_pandas(proba=True)
+
+
 def test_integer_names_stay_integers():
     panel = Panel([10, 20, 30], PANEL.knows)
     labels = decode(Votes.from_dense(ROWS, panel), method="authority")

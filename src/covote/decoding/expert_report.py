@@ -160,21 +160,34 @@ class ExpertReport:
         return [self.panel.names[i] for i in np.flatnonzero(heard & (high < bar))]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per expert, indexed by its name."""
+        """Return one row per expert, indexed by its name; the one that is surely the best comes first.
+
+        Experts are sorted by the lower end of their interval, so few answers do not make anyone look good.
+        """
         import pandas as pd
 
-        fields = ("accuracy", "low", "high", "inside", "outside", "none")
-        columns = {field: getattr(self, field) for field in fields}
-        return pd.DataFrame(columns, index=pd.Index(self.panel.names, name="expert"))
+        doubtful = set(self.doubtful())
+        columns = {
+            "agrees_with_label": self.accuracy,
+            "at_least": self.low,
+            "at_most": self.high,
+            "answers_in_field": self.inside.astype(np.int64),
+            "answers_outside_field": self.outside.astype(np.int64),
+            "none_of_mine": self.none.astype(np.int64),
+            "possibly_unreliable": [name in doubtful for name in self.panel.names],
+        }
+        table = pd.DataFrame(columns, index=pd.Index(self.panel.names, name="expert"))
+        return table.iloc[np.argsort(-self.low, kind="stable")]
 
     def __str__(self) -> str:
         width = max([6, *(len(str(name)) for name in self.panel.names)])
-        lines = [f"{'expert':{width}}  accuracy  interval      inside  outside    none"]
-        for i, name in enumerate(self.panel.names):
-            lines.append(
-                f"{name!s:{width}}  {self.accuracy[i]:8.3f}  {self.low[i]:.3f}-{self.high[i]:.3f}"
-                f"  {self.inside[i]:8.0f} {self.outside[i]:8.0f} {self.none[i]:7.0f}"
-            )
+        head = f"{'expert':{width}}  agrees with label  95% interval  answers in their field  others  none"
+        lines = [head]
+        for i in np.argsort(-self.low, kind="stable"):
+            span = f"{self.low[i]:.0%} to {self.high[i]:.0%}"
+            rate = f"{self.panel.names[i]!s:{width}}  {self.accuracy[i]:17.1%}  {span:12}"
+            answers = f"{self.inside[i]:22,.0f}  {self.outside[i]:6,.0f}  {self.none[i]:4,.0f}"
+            lines.append(f"{rate}  {answers}")
         return "\n".join(lines)
 
 

@@ -200,12 +200,20 @@ class Fitted:
                 f"score of {type(self.decoder).__name__} returned a {type(labels).__name__}, not Labels; "
                 "covote.decoding.labels_from_scores makes them from scores"
             )
-        if self.wanted.proba and estimates(self.decoder):
-            labels = labels.with_proba(self.decoder.proba(votes, self.weights))
+        if estimates(self.decoder) and (self.wanted.proba or _lacks_confidence(labels)):
+            proba = self.decoder.proba(votes, self.weights)
+            if _lacks_confidence(labels):
+                labels = labels.with_confidence(proba)
+            labels = labels.with_proba(proba) if self.wanted.proba else labels
         labels = with_gold(
             labels, votes, self.wanted.gold, self.held_out(votes), learned=bool(self.decoder.passes)
         )
         return replace(labels, ids=votes.ids, start=votes.start)
+
+
+def _lacks_confidence(labels: Labels) -> bool:
+    """Whether labels have evidence, but no confidence: scores of your own decoder are no probabilities."""
+    return labels.found_evidence is not None and bool(np.isnan(labels.confidence).all())
 
 
 def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:

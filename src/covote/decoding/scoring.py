@@ -61,7 +61,7 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
         second = table[rows, order[:, 1]]
         alone = (table == second[:, None]).sum(axis=1) == 1
         heard = np.isfinite(second) & (shared > 0)
-        margin[heard] = (best - second)[heard]
+        np.subtract(best, second, out=margin, where=heard)
         runner_up = np.where(heard & alone, order[:, 1], -1)
     chosen = np.where(shared > 0, order[:, 0], -1)
     found = Best(chosen, shared, np.full(len(table), np.nan), margin, runner_up)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
-from covote.labels.statuses import GIVEN, STATUSES
+from covote.labels.statuses import AGREED, CONFLICT, GIVEN, STATUSES
 from covote.panel import Name, Panel
 from covote.tables import names
 from covote.votes.arrays import gather, plain_ids
@@ -307,6 +307,18 @@ class Labels:
         table[rows, own] = np.where(few, 1.0, confidence)
         return replace(self, found_proba=table.astype(np.float32))
 
+    def with_confidence(self, proba: NDArray[Any]) -> Labels:
+        """Return the labels with a confidence: the probability of the label; without one, of the best class.
+
+        A label is no longer agreed if another class is more probable.
+        """
+        row, most = np.arange(len(self)), proba.max(axis=1, initial=0)
+        own = np.where(self.index >= 0, proba[row, self.index], most)
+        status = self.evidence.status.copy()
+        status[(status == AGREED) & (own < most)] = CONFLICT
+        evidence = self.evidence._replace(confidence=own.astype(np.float32), status=status)
+        return replace(self, found_evidence=evidence)
+
     def with_given(self, rows: NDArray[Any], truth: NDArray[Any], gold: GoldScore) -> Labels:
         """Return labels in which the items at `rows` have their known class."""
         index, tied = self.index.copy(), self.tied.copy()
@@ -434,13 +446,18 @@ class Labels:
             columns["confidence"] = [f"{value:.3f}" for value in columns["confidence"]]
         return html_table(repr(self)[len("Labels(") : -1], columns, len(self))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the table of :meth:`to_arrow` as a pandas DataFrame."""
+    def to_pandas(self, *, proba: bool = False) -> pd.DataFrame:
+        """Return the table of :meth:`to_arrow` as a pandas DataFrame.
+
+        With `proba`, a column ``proba_CLASS`` has the probability of each class.
+        """
         import pandas as pd
 
         columns = self.columns()
         del columns["item"]
         plain = {name: plain_column(some, self.panel.classes) for name, some in columns.items()}
+        if proba:
+            plain |= {f"proba_{name}": self.proba[:, k] for k, name in enumerate(self.panel.classes)}
         return pd.DataFrame({"item": self.items} | plain)
 
     def __repr__(self) -> str:

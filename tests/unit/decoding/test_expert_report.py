@@ -26,8 +26,14 @@ def test_the_report_says_who_is_good_and_how_sure_that_is():
     assert (report.high - report.low < 0.07).all()
     assert (report.outside == 0).all()
     table = report.to_pandas()
-    assert table.index.tolist() == list(votes.panel.names)
-    assert "expert-7" in str(report)
+    assert (table.loc[list(votes.panel.names), "agrees_with_label"] == report.accuracy).all()
+    assert table.at_least.is_monotonic_decreasing
+    assert table.index[table.possibly_unreliable].tolist() == sorted(
+        report.doubtful(), key=table.index.get_loc
+    )
+    best, *_, worst = str(report).splitlines()[1:]
+    assert best.startswith(table.index[0])
+    assert worst.startswith(table.index[-1])
 
 
 NOBODY, NONE = -1, -2
@@ -112,8 +118,10 @@ def test_every_way_tells_the_same_numbers(tmp_path):
         assert json.loads(told.output)["in_doubt"] == report.doubtful() != []
     told = CliRunner().invoke(app, [*words, "--report", f"{tmp_path}/report.html"])
     doubtful = {name: report.accuracy[votes.panel.expert_index(name)] for name in report.doubtful()}
-    for name, rate in doubtful.items():
-        assert f"{name} (agrees with {rate:.0%} of the labels they know)" in told.output
+    (first, rate), *more = doubtful.items()
+    sentence = f"Possibly unreliable: {first}, who agrees with the label in {rate:.0%} of the cases in their"
+    assert sentence in told.output
+    assert all(f"{name} ({rate:.0%})" in told.output for name, rate in more)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for name, rate in zip(votes.panel.names, report.accuracy, strict=True):
         row = re.search(rf"<tr[^>]*>\s*<td>{name}.*?</tr>", page, re.DOTALL)

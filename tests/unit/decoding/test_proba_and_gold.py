@@ -132,3 +132,19 @@ def test_the_sentence_says_when_a_method_learned_from_the_items():
         "Measured on your gold item: 1 right (100%; 95% interval 21 to 100%)."
     )
     assert "learned from these very items" in gold_sentence(labels.gold)
+
+
+def test_no_label_is_agreed_where_another_class_is_more_probable_after_calibration():
+    """Gold items that are mostly labelled wrongly lower the confidence of all labels below that of others."""
+    votes, truth = soft_votes(600)
+    wrong = np.flatnonzero(decode(votes).index != truth)
+    gold = np.full(600, -1)
+    gold[wrong] = truth[wrong]
+    labels = decode(votes, gold=gold, proba=True)
+    agreed = labels.status == "agreed"
+    own = labels.proba[np.arange(600), labels.index]
+    assert agreed.any()
+    assert (own[agreed] >= labels.proba[agreed].max(axis=1) - 1e-6).all()
+    unsure = (labels.violations == 0) & (own < labels.proba.max(axis=1)) & (labels.status != "given")
+    assert unsure.any()  # where nobody contradicts the label; these were agreed before
+    assert (labels.status[unsure] == "conflict").all()
