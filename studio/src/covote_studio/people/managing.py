@@ -15,9 +15,11 @@ from covote_studio.editing.classes import NewClass, add_classes
 from covote_studio.editing.record import note
 from covote_studio.people import credentials
 from covote_studio.people.roster import set_known, touch
-from covote_studio.rules import Refused, check_ask, check_cost, check_name, check_text
+from covote_studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
+    WAITING,
+    WITHDRAWN,
     adjudication,
     assignment,
     class_,
@@ -80,6 +82,14 @@ def change_project(
         # Items that were begun in another way continue where they are; see assignments.reassess.
         begun = select(assignment.c.item_id)
         connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
+        if ask not in ADAPTIVE:
+            # What was given to someone else, or passed by, is asked after all.
+            live = select(item.c.id).where(item.c.retired.is_(False))
+            given_away = update(assignment).where(
+                assignment.c.state == WITHDRAWN, assignment.c.item_id.in_(live)
+            )
+            connection.execute(given_away.values(state=WAITING, token=None))
+            connection.execute(update(person).where(person.c.role != "model").values(cursor=0))
         touch(connection)
 
 
