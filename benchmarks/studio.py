@@ -495,7 +495,6 @@ def paint(options: argparse.Namespace) -> None:
 
 def edits(options: argparse.Namespace) -> None:
     """Edit a project at random between answers, and compare it with a plain model after every tenth edit."""
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     from studio.tests.unit.edits_model import run
 
     with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
@@ -568,7 +567,6 @@ def logins(options: argparse.Namespace) -> None:
 
 def taps(options: argparse.Namespace) -> None:
     """Tap at random in Chromium, on several phones in turn, and compare the answers with what was in view."""
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     from playwright.sync_api import sync_playwright
 
     from studio.tests.browser.conftest import SIZES, served
@@ -605,6 +603,7 @@ def taps(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
+    sys.path[0] = str(Path(__file__).parents[1])  # this module is not the package of that name
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

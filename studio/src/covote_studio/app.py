@@ -103,6 +103,13 @@ SENTENCES: dict[type[Exception], tuple[int, str]] = {
 """Messages that are shown instead of database errors, with their HTTP status."""
 
 
+HEADINGS = {
+    401: "Sign in first", 403: "This is not open to you", 404: "Not found", 409: "Something has changed",
+    413: "Too large", 429: "Too many at once", 503: "The database did not answer",
+}  # fmt: skip
+"""Headings of pages that say what did not work, by HTTP status."""
+
+
 def _add_refusals(app: FastAPI) -> None:
     for kind, told in SENTENCES.items():
         app.add_exception_handler(kind, lambda request, _error, told=told: _refusal(request, *told))
@@ -145,7 +152,10 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
             member = member_of(request)
         except CovoteError:
             member = None
-        return page(request, "refused.html", member, problem=sentence, status=status, missing=status == 404)
+        return page(
+            request, "refused.html", member, problem=sentence, status=status,
+            heading=HEADINGS.get(status, "That did not work"), sent=request.method != "GET",
+        )  # fmt: skip
     return JSONResponse({"detail": sentence}, status)
 
 

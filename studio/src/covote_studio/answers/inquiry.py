@@ -100,6 +100,8 @@ class Inquiry:
             among[:] = False
             among[self._roster.row[only]] = self._people[self._roster.row[only]]
         among[[self._roster.row[who] for who in {*asked, *answers} if who in self._roster.row]] = False
+        if not among.any():
+            return None
         state = self._state(answers)
         unsaid = self._unsaid(state, answers)
         if unsaid is None:

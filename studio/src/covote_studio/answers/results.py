@@ -161,11 +161,6 @@ class Results:
         confidence = np.nan_to_num(evidence.confidence, nan=1.0)
         return np.lexsort((confidence, -evidence.violations, self.labels.index >= 0))
 
-    def following(self, position: int) -> int | None:
-        """Return the id of the next item in the order of doubt; None after the last."""
-        place = int(np.flatnonzero(self.by_doubt == position)[0]) + 1
-        return int(self.items[self.by_doubt[place]]) if place < len(self.by_doubt) else None
-
     @cached_property
     def report(self) -> ExpertReport:
         """How reliable each person seems, compared with gold items and labels."""

@@ -13,6 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from sqlalchemy import Connection, select, update
 
+from covote_studio.answers.progress import remaining
 from covote_studio.context import Studio
 from covote_studio.editing.record import note
 from covote_studio.pages.rendering import (
@@ -46,10 +47,16 @@ def _project_of_several(request: Request) -> Projects | None:
 def show_invitation(request: Request, studio: Project, secret: str) -> Response:
     """Greet the person whose link this is; only the button signs in, so that link previews do not."""
     with studio.database.read() as connection:
-        name = credentials.open_link(connection, secret, "enter", "once").person_name
+        found = credentials.open_link(connection, secret, "enter", "once")
+        setup, roster = studio.snapshot(connection)
+    member = roster.member(found.person_id)
+    left = remaining(setup, member, found.answers)
     several = _project_of_several(request)
     account = several.account_of(request) if several else None
-    return page(request, "enter.html", name=name, secret=secret, account=account)
+    return page(
+        request, "enter.html", name=found.person_name, secret=secret, account=account, setup=setup, left=left,
+        known=len(member.known),
+    )  # fmt: skip
 
 
 @router.post("/enter/{secret}")

@@ -110,6 +110,7 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
     with studio.database.read() as connection:
         setup, roster = studio.snapshot(connection)
         done = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
+        examples = examples_of(connection)
     who = roster.member(who.id)
     known = [one for one in roster.classes if one.id in who.known]
     keys = [_LETTERS[n] if n < len(_LETTERS) else "" for n in range(len(known))]
@@ -127,6 +128,7 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
         request, "label.html", who, project_name=setup.name, instructions=setup.instructions, reason=reason,
         choices=list(zip(known, keys, strict=True)), lease=data["leases"][0] if leases else None, data=data,
         none_of_mine=NONE, not_sure=UNSURE,
+        has_guide=any(one.description or one.picture or one.id in examples for one in known),
     )  # fmt: skip
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from numpy.typing import NDArray
 from sqlalchemy import select
 
 from covote.labels import STATUSES
@@ -38,6 +37,8 @@ from covote_studio.storage.schema import CHOICE, answer, item, options, person
 router = APIRouter()
 _SHOWN = 30
 """Items of a page."""
+KEYS = "123456789"
+"""Keys that choose the first classes where an item is decided."""
 
 
 def _values(studio: Studio) -> dict[str, Any]:
@@ -161,34 +162,58 @@ def shared(request: Request, studio: Project, secret: str) -> Response:
     return page(request, "progress.html", None, shared=True, **_values(studio))
 
 
+DOUBTFUL = ("conflict", "tied")
+"""Statuses that wait for a decision."""
+
+
 @router.get("/review")
-def review(request: Request, studio: Project, who: Reviewer, status: str = "", start: int = 0) -> Response:
-    """List items, the most doubtful first, or those that someone flagged."""
+def review(
+    request: Request, studio: Project, who: Reviewer, status: str = "", start: int = 0,
+    label: Annotated[str, Query(max_length=200)] = "",
+) -> Response:  # fmt: skip
+    """List the items that wait for a decision, the most doubtful first; or others, by status or label."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
         _, roster = studio.snapshot(connection)
         flagged = items.flagged_items(connection)
-        ids = flagged if status == "flagged" else _by_doubt(results, status)
+        decided = decisions(connection)
+        ids = flagged if status == "flagged" else _queue(results, status, decided, label)
         start = max(0, min(start, len(ids)))
         some = [int(one) for one in ids[start : start + _SHOWN]]
         rows = {row.id: row for row in connection.execute(select(item).where(item.c.id.in_(some)))}
-        decided = decisions(connection, some)
-    counts = {**(results.labels.count() if results else {}), "flagged": len(flagged)}
+    counts = _counts(results, decided, len(flagged))
     return page(
         request, "review.html", who, results=results, newer=newer, roster=roster, wanted=status, start=start,
         lines=[_line(results, rows[one], decided) for one in some], counts=counts, total=len(ids),
-        shown=_SHOWN, statuses=(*STATUSES, "flagged"),
+        shown=_SHOWN, tabs=_TABS, label=label,
     )  # fmt: skip
 
 
-def _by_doubt(results: Results | None, status: str) -> NDArray[np.int64]:
-    """Return the ids of items with votes, the most doubtful first: all, or those of a status."""
+_TABS = (
+    ("", "To decide"), ("incomplete", "Incomplete"), ("agreed", "Agreed"), ("decided", "Decided"),
+    ("flagged", "Flagged"), ("all", "All"),
+)  # fmt: skip
+
+
+def _queue(results: Results | None, status: str, decided: dict[int, Any], label: str = "") -> list[int]:
+    """Return the ids of items, the most doubtful first: those to decide, of a status, decided, or all."""
     if results is None:
-        return np.zeros(0, dtype=np.int64)
+        return [*decided] if status == "decided" else []
     order = results.by_doubt
-    if status in STATUSES:
-        order = order[results.labels.evidence.status[order] == STATUSES.index(status)]
-    return results.items[order]
+    if label:
+        order = order[results.labels.value[order] == label]
+    if status == "decided":
+        return [one for one in results.items[order].tolist() if one in decided]
+    wanted = DOUBTFUL if not status else (status,) if status in STATUSES else STATUSES
+    codes = [STATUSES.index(one) for one in wanted]
+    order = order[np.isin(results.labels.evidence.status[order], codes)]
+    return [one for one in results.items[order].tolist() if status == "all" or one not in decided]
+
+
+def _counts(results: Results | None, decided: dict[int, Any], flagged: int) -> dict[str, int]:
+    """Return how many items each tab has."""
+    found = {one: len(_queue(results, one, decided)) for one, _ in _TABS if one != "flagged"}
+    return {**found, "flagged": flagged}
 
 
 def _line(results: Results | None, row: Any, decided: dict[int, Any]) -> dict[str, Any]:
@@ -218,24 +243,32 @@ def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> 
             .where(answer.c.item_id == item_id)
             .order_by(answer.c.id)
         ).all()
-        decision = decisions(connection, [item_id]).get(item_id)
+        all_decided = decisions(connection)
+        decision = all_decided.get(item_id)
         changes, flags = noted(connection, item_id=item_id), items.flags_of(connection, item_id)
     at = results.position(item_id) if results is not None else None
-    why = _why(results, at) if results is not None and at is not None else []
+    why = _why(results, at) if results is not None and at is not None else None
     line = _line(results, row, {})
-    following = results.following(at) if results is not None and at is not None else None
+    left = _queue(results, "", all_decided)
+    place = left.index(item_id) if item_id in left else -1
+    following = next(iter(left[place + 1 :]), None) if place >= 0 else next(iter(left), None)
     said = [(one, roster.answer_name(one.choice)) for one in history]
     return page(
         request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
         decision=decision, newer=newer, following=following, changes=changes, flags=flags,
+        waiting=len(left), keys=KEYS,
     )  # fmt: skip
 
 
-def _why(results: Results, at: int) -> list[tuple[str, list[Any]]]:
-    """Return, for the label or for every class that ties, who agrees and who must be wrong."""
+def _why(results: Results, at: int) -> dict[str, Any]:
+    """Return the evidence as a table: candidate classes, and for each person what they said and what that
+    means if the item is one of these; those who must be wrong come first."""
     label = int(results.labels.index[at])
     classes = [label] if label >= 0 else [int(k) for k in results.labels.tied_indices([at])[0]][:6]
-    return [(str(results.panel.classes[k]), opinions(results, at, k)) for k in classes]
+    columns = [opinions(results, at, k) for k in classes]
+    order = {"must be wrong": 0, "agrees": 1}
+    rows = sorted(zip(*columns, strict=True), key=lambda some: order.get(some[0].role, 2))
+    return {"classes": [str(results.panel.classes[k]) for k in classes], "rows": rows}
 
 
 @router.post("/review/{item_id}")
@@ -250,6 +283,12 @@ def decide(studio: Project, who: Reviewer, form: Form, item_id: int) -> Response
         if chosen and chosen not in roster.class_by_id:
             raise Refused("That class is no longer there; reload the page.", 409)
         managing.adjudicate(connection, item_id, chosen or None, who.id, text_field(form, "reason"))
+    if "next" in form:
+        results, _ = studio.results.get()
+        with studio.database.read() as connection:
+            left = _queue(results, "", decisions(connection))
+        where = f"/review/{left[0]}" if left else "/review"
+        return back_to(where, "The decision is on record." + ("" if left else " Nothing is left to decide."))
     return back_to(
         f"/review/{item_id}", "The decision is on record." if chosen else "The decision is withdrawn."
     )

@@ -122,7 +122,7 @@
       button.setAttribute("aria-pressed", String(lease.chosen !== null && String(lease.chosen) === button.value));
       button.classList.remove("flash");
     }
-    at("where").textContent = lease.chosen === null ? lease.key : "Change your answer to " + lease.key;
+    at("where").textContent = lease.chosen === null ? lease.key : "Change: " + lease.key;
     at("where").title = lease.key;
   }
 
@@ -307,7 +307,7 @@
   at("flag").addEventListener("click", () => { if (queue[0]) { at("comment").value = ""; at("flagging").showModal(); } });
   at("flagging").addEventListener("click", (event) => {
     const reason = event.target.closest("[data-reason]");
-    if (reason) { at("comment").value = reason.dataset.reason; at("comment").focus(); }
+    if (reason) { at("comment").value = reason.dataset.reason; at("flag-form").requestSubmit(); }
     if (event.target.closest("[data-close]")) at("flagging").close();
   });
   at("flag-form").addEventListener("submit", (event) => {
@@ -319,7 +319,7 @@
     flush();
   });
 
-  at("guide").addEventListener("click", async () => {
+  if (at("guide")) at("guide").addEventListener("click", async () => {
     if (!at("guidance").childElementCount) {
       const answer = await fetch(root + "/label/guide", { credentials: "same-origin" }).catch(() => null);
       if (!answer || !answer.ok) { say("The guide could not be loaded; try again in a moment.", true); return; }

@@ -8,6 +8,8 @@ document.addEventListener("click", async (event) => {
     copy.textContent = "Copied";
     return;
   }
+  const fill = event.target.closest("[data-fill]");
+  if (fill) { const field = document.getElementById(fill.dataset.fill); field.value = fill.dataset.text; field.focus(); return; }
   const save = event.target.closest("[data-save]");
   if (save) {
     const link = document.createElement("a");
@@ -42,6 +44,7 @@ addEventListener("pageshow", () => { for (const form of document.forms) delete f
 
 // A file that was chosen is sent at once.
 document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-auto-submit]")) { event.target.form.requestSubmit(); return; }
   if (event.target.matches("input[type=file][data-auto]") && event.target.files.length) {
     const form = event.target.form;
     if (form.dataset.drop !== undefined) sendFiles(form, [...event.target.files].map((file) => [file, file.webkitRelativePath || file.name]));

@@ -38,16 +38,21 @@
     draw();
   }
 
-  at("zoom").addEventListener("click", () => {
+  function open() {
     const picture = document.querySelector("#content img");
     if (!picture) return;
     large.src = picture.src;
     large.alt = picture.alt;
     at("zoomed").showModal();
+    history.pushState({ zoomed: true }, ""); // Back closes the picture, and does not leave the page
     reset();
     stage.focus();
-  });
+  }
+  at("zoom").addEventListener("click", open);
+  at("content").addEventListener("click", (event) => { if (event.target.matches("img")) open(); });
   at("close").addEventListener("click", () => at("zoomed").close());
+  at("zoomed").addEventListener("close", () => { if (history.state && history.state.zoomed) history.back(); });
+  addEventListener("popstate", () => { if (at("zoomed").open) at("zoomed").close(); });
   at("plus").addEventListener("click", () => centre(1.5));
   at("minus").addEventListener("click", () => centre(1 / 1.5));
   at("fit").addEventListener("click", reset);
