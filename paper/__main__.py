@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.json:
         say_json(report.as_dict())
     else:
-        _say_report(report)
+        _say_report(report, asked.keep)
     for name, reason in report.left_out.items():
         complain(f"paper: {name} was not run: {reason}")
     return 2 if report.left_out else 0
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _say_report(report: Report) -> None:
+def _say_report(report: Report, keep: Path) -> None:
     for section in report.sections:
         mark = " [surrogate models]" if section.surrogate else ""
         say(f"{section.title}{mark}")
@@ -109,7 +109,7 @@ def _say_report(report: Report) -> None:
         for sentence in section.findings:
             say(f"  {sentence}")
         say()
-    say("In brackets: the paper's value." if report.sections else "Nothing was run.")
+    say(f"In brackets: the paper's value. Trained: {keep}." if report.sections else "Nothing was run.")
     if report.sections:
         say_written(report.page)
 

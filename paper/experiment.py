@@ -72,6 +72,11 @@ class Context:
         if self.profile not in TRAINERS:
             raise InputError(f"no profile {self.profile!r}; choose one of {', '.join(TRAINERS)}")
 
+    @property
+    def page(self) -> Path:
+        """The page of results."""
+        return self.out / f"{self.profile}.md"
+
     @cached_property
     def store(self) -> Store:
         """Everything that is trained."""

@@ -64,6 +64,14 @@ def with_section(before: str, profile: str, section: Section, order: Sequence[st
     return text.rstrip() + "\n"
 
 
+def stored_row(page: Path, section: str, name: str) -> list[float | None]:
+    """Return our numbers in a row of a section of the page, such as "Table II"; none if it is not there."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    lines = text.partition(f"\n## {section}:")[2].partition("\n## ")[0].splitlines()
+    row = next((line for line in lines if line.startswith(f"| {name} | ")), "")
+    return [float(cell.split()[0]) if cell[:1].isdigit() else None for cell in row.split(" | ")[1:]]
+
+
 def minutes(seconds: float) -> str:
     """Return a time in words.
 

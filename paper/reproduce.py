@@ -58,7 +58,6 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     _train(context, wanted)
     sections: list[Section] = []
     left_out: dict[str, str] = {}
-    page = context.out / f"{context.profile}.md"
     for number, name in enumerate(wanted):
         context.progress(number, len(wanted), name)
         try:
@@ -68,9 +67,11 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
             continue
         sections.append(section)
         left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
-        write_page(page, context.profile, section, [table.title for table in TABLES.values()])
+        write_page(context.page, context.profile, section, [table.title for table in TABLES.values()])
     end_processes()
-    return Report(tuple(sections), left_out, time.monotonic() - started, cpu_time() - cpu_started, page)
+    return Report(
+        tuple(sections), left_out, time.monotonic() - started, cpu_time() - cpu_started, context.page
+    )
 
 
 def _train(context: Context, names: Sequence[str]) -> None:

@@ -45,31 +45,28 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the tables of all parts; a part that lacks its data is named, and the others run."""
     wanted = needs(context)
-    parts: dict[str, Callable[[], list[Grid]]] = {
-        "other covers of CIFAR-10": lambda: _cifar10(context, wanted),
-        "Fashion-MNIST": lambda: [_fashion(context, wanted)],
-        "ImageNet": lambda: [imagenet_grid(context)],
+    parts: dict[str, Callable[[], Grid]] = {
+        "other covers of CIFAR-10": lambda: covers_grid(
+            context, context.experts("cifar10", wanted["cifar10"], partly=True)
+        ),
+        "Fashion-MNIST": lambda: _fashion(context, wanted),
+        "ImageNet": lambda: imagenet_grid(context),
     }
     grids: list[Grid] = []
     left_out = {}
     for name, part in parts.items():
         try:
-            grids += part()
+            grids.append(part())
         except DataError as error:
             left_out[name] = str(error)
     if not grids:
         raise DataError(next(iter(left_out.values())))
     return Section(
-        tuple(grids),
+        tuple(grid for grid in grids if grid.rows),
         models="as in the tables above; ImageNet as its note says",
         surrogate=context.profile == "quick",
         left_out=left_out,
     )
-
-
-def _cifar10(context: Context, wanted: Needs) -> list[Grid]:
-    experts = context.experts("cifar10", wanted["cifar10"], partly=True)
-    return [grid for grid in (covers_grid(context, experts),) if grid.rows]
 
 
 def _fashion(context: Context, wanted: Needs) -> Grid:

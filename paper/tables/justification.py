@@ -34,7 +34,10 @@ def build(context: Context) -> Section:
         grids=(_softmax_grid(by_size), _entropy_grid(by_size)),
         pictures=_pictures(by_size),
         claims=_claims(by_size),
-        differences=_differences(experts),
+        differences=(
+            f"Up to {PER_CLASS:,} test images of each unfamiliar class; MNIST has fewer than that for some "
+            "digits. The paper does not say from which part its 1,000 come.",
+        ),
         **experts.about,
     )
 
@@ -168,19 +171,6 @@ def _above(shares: dict[str, float], least: float) -> str:
 
 def _listed(shares: dict[str, float]) -> str:
     return ", ".join(f"{name}: {share:.1f}%" for name, share in shares.items())
-
-
-def _differences(experts: Experts) -> tuple[str, ...]:
-    said = [
-        f"Up to {PER_CLASS:,} test images of each unfamiliar class; MNIST has fewer than that for some "
-        "digits. The paper does not say from which part its 1,000 come."
-    ]
-    if experts.trainer.surrogate:
-        said.append(
-            f"The networks are not the paper's ({experts.trainer.name}); how sure a network is depends on "
-            "how long it was trained."
-        )
-    return tuple(said)
 
 
 def _pictures(groups: Groups) -> tuple[Picture, ...]:

@@ -21,6 +21,7 @@ from paper.experiment import (
     paper_subsets,
     subsets_of,
 )
+from paper.pages import stored_row
 from paper.reproduce import reproduce
 from paper.tables import TABLES, Experiment, missing, random
 from paper.tables.beyond import (
@@ -259,3 +260,15 @@ def test_beyond_compares_the_covers_that_are_there(context):
     assert [name for name, _ in covers_grid(context, experts).rows] == [
         "R = 8, greedy cover completed to redundancy 2"
     ]
+
+
+def test_the_table_with_less_data_is_compared_with_what_the_page_has(context):
+    fewer = replace(context, _images={"cifar10": bars(6000, 100, seed=1, noise=90, name="cifar10")})
+    (claim,) = reproduce(fewer, ["lessdata"]).sections[0].claims
+    assert (claim.verdict, "Table II is not on this page" in claim.evidence) == ("cannot be told", True)
+    (table,) = reproduce(context, ["cifar10"]).sections
+    (claim,) = reproduce(fewer, ["lessdata"]).sections[0].claims
+    whole = dict(table.grids[0].rows)[f"test, {PAPER}"][0].ours
+    assert stored_row(context.page, "Table II", f"test, {PAPER}")[0] == pytest.approx(whole, abs=0.005)
+    few = dict(reproduce(fewer, ["lessdata"]).sections[0].grids[0].rows)[f"test, {PAPER}"][0].ours
+    assert f"R = 2: {whole - few:.2f} ± " in claim.evidence
