@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from covote import atomic
+from covote.arguments import some_of
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import (
     WRITTEN,
     Columns,
+    EngineName,
     Gold,
     Json,
     LabelsFile,
@@ -22,11 +24,14 @@ from covote.cli.arguments import (
     Report,
     Review,
     ReviewUntil,
+    Scheduler,
     StandardStreams,
     StreamFormat,
+    Workers,
     reads_votes,
 )
 from covote.cli.method import Method
+from covote.errors import InputError
 from covote.panel import Panel
 from covote.tables import Reading
 
@@ -73,6 +78,9 @@ def decode(
         Path | None, typer.Option("--load-stats", help="Continue from statistics saved with --save-stats.")
     ] = None,
     kind: StreamFormat = "csv",
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
     *,
     reading: Reading,
@@ -82,6 +90,14 @@ def decode(
     from covote.files import Output, decode_file
 
     started = time.monotonic()
+    if engine == "dask":
+        others = {"report": report, "review": review, "proba": proba, "columns": columns, "save-stats": stats,
+                 "load-stats": past}  # fmt: skip
+        _on_cluster(answers, panel_file, output_file, others, scheduler, workers, as_json,
+                    method=method, gold=gold, reading=reading, odds=odds)  # fmt: skip
+        return
+    if scheduler is not None or workers is not None:
+        raise InputError("--scheduler and --workers are for --engine dask; add it")
     streams = StandardStreams(answers, output_file, kind, as_json=as_json)
     given = Path(panel_file) if panel_file not in WORDS else None
     # Statistics may be saved to the file they were loaded from: it is read first and written last.
@@ -112,3 +128,39 @@ def decode(
         output.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
             output.say("Labels were not saved; add -o labels.csv to save them.")
+
+
+def _on_cluster(
+    votes: Path,
+    panel_file: str,
+    place: Path | None,
+    others: dict[str, Any],
+    scheduler: str | None,
+    workers: int | None,
+    as_json: bool,
+    *,
+    method: str,
+    gold: Path | None,
+    reading: Reading,
+    odds: float | None,
+) -> None:
+    """Label Parquet files that do not fit into one machine."""
+    from covote.engines.dask import connected, decode
+    from covote.files import read_gold
+
+    refused = [f"--{name}" for name, value in others.items() if value is not None]
+    if refused:
+        raise InputError(f"--engine dask writes labels only; leave out {some_of(refused)}")
+    if place is None or panel_file in WORDS:
+        raise InputError("--engine dask needs a new folder for the labels (-o) and a panel file (--panel)")
+    panel = Panel.load(panel_file)
+    known = None if gold is None else read_gold(gold, panel, reading)
+    options = {} if odds is None else {"odds": odds}
+    with connected(scheduler, workers) as client:
+        counts = decode(votes, panel, place, client, method=method, gold=known, reading=reading, **options)
+    if as_json:
+        output.say_json({"items": sum(counts.values()), **counts})
+        return
+    numbers = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    output.say(f"{output.counted(sum(counts.values()), 'item')}: {numbers}.")
+    output.say_written(place)

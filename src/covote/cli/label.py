@@ -15,7 +15,6 @@ from covote.arguments import money, some_of
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import (
-    EngineName,
     Gold,
     Json,
     Odds,
@@ -23,8 +22,6 @@ from covote.cli.arguments import (
     Report,
     Review,
     ReviewUntil,
-    Scheduler,
-    Workers,
     choice,
     number,
     reads_gold,
@@ -114,9 +111,6 @@ def label(
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
-    engine: EngineName = "local",
-    scheduler: Scheduler = None,
-    workers: Workers = None,
     as_json: Json = False,
     *,
     reading: Reading,
@@ -126,7 +120,6 @@ def label(
     To resume an interrupted run, start the same command again. The exit status is 3 if an expert was lost: it
     gave no usable answer, or failed three times in a row. If no expert answered at all, nothing is written.
     """
-    from covote.engines import make_engine
     from covote.files import Output, read_gold
     from covote.files.output import check_report
     from covote.files.report.report import write_report
@@ -154,8 +147,7 @@ def label(
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
     if gold is not None:
         options["gold"] = read_gold(gold, panel, reading)
-    chosen = make_engine(engine, scheduler=scheduler, workers=workers)
-    with chosen, output.progress_bar(each=True) as bar, output.warnings_as_lines():
+    with output.progress_bar(each=True) as bar, output.warnings_as_lines():
         found = _going_on(
             label_file,
             place,
@@ -164,7 +156,6 @@ def label(
             asking=Asking(ask, budget, batch, strict, refresh, folder),
             trust=trust,
             method=method,
-            engine=chosen,
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
         )

@@ -1,233 +1,207 @@
-"""A Dask cluster: one that is running already, or worker processes on this machine."""
+"""Votes that do not fit into one machine: labelled on a Dask cluster, partition by partition."""
 
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import signal
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from covote.decoding import Wanted, make
+from covote.decoding.gold import gold_rows, like_items, no_gold
+from covote.decoding.loop import Fitted, fit
 from covote.errors import EngineError, InputError, MissingDependencyError
+from covote.panel import Name, Panel
+from covote.tables import Reading
+from covote.tables.names import arrow_table
+from covote.votes import Votes
+from covote.votes.reader import Reader
+from covote.votes.rows import distinct_rows, fits_key, merged
 
-Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-AHEAD = 3
-"""Parts in flight for every thread of the cluster: enough that no worker waits, few enough to save memory."""
 
-_SETTINGS: dict[str, Any] = {
-    # Workers are forks of one process that has loaded what all of them need; see `_preload`.
-    "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
-    "distributed.worker.profile.enabled": False,
-    # Monitoring fifty times a second would cost more than many parts do.
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.worker.memory.monitor-interval": "1s",
-    "distributed.worker.http.routes": [],
-    "distributed.scheduler.http.routes": [],
-    "distributed.admin.large-graph-warning-threshold": "1GB",
-}
+def decode(
+    frame: Any,
+    panel: Panel,
+    output: str | os.PathLike[str],
+    client: Any = None,
+    *,
+    method: str = "learned",
+    gold: Mapping[Any, Name] | None = None,
+    reading: Reading | None = None,
+    **options: Any,
+) -> dict[str, int]:
+    """Label votes on a Dask cluster; return how many items have each status.
 
-
-class Dask:
-    """Run parts on the workers of a Dask cluster.
-
-    A part whose worker was lost is run again on another one, at most three times. Scripts that start workers
-    of their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`. The workers end with
-    the ``with`` block, with the process, and on SIGTERM.
+    Rows are partitioned by item, and every partition is read, counted and labelled where it lies: a worker
+    needs memory for its partitions only. Labels, statuses and confidences are those of one process. If a
+    worker is lost, Dask repeats its work on another one.
 
     Parameters
     ----------
-    scheduler
-        The address of a running scheduler, ``tcp://host:8786``. Its workers need covote, and must see the
-        files under the same names. None: start worker processes on this machine, and stop them at the end.
-        Only this process can talk to them.
-    workers
-        How many processes to start when there is no scheduler; one per core by default.
+    frame
+        A Dask data frame of votes, long or wide; or Parquet files, as in ``"votes/*.parquet"``.
+    panel, method, gold, reading, options
+        As for :func:`covote.files.decode_file`; a problem is reported with the row of its partition.
+    output
+        A new folder for the labels: one Parquet file for each partition.
+    client
+        A ``distributed.Client``; its workers need covote, and must see the folder under the same name.
+        Without one, processes are started on this machine: see :func:`connected`.
     """
+    place, reading = Path(output), reading or Reading()
+    if place.exists():
+        raise InputError(f"{output} exists; name a new folder for the labels")
+    decoder, unfinished = make(method, options, gold), place.with_name(f".{place.name}.unfinished")
+    with ExitStack() as stack, _errors_as_messages():
+        client = client or stack.enter_context(connected())
+        parts = _Parts(client, _votes_by_item(client, frame, panel, reading), panel)
+        if gold is not None:
+            gold = client.submit(like_items, gold, parts.votes[0]).result()
+            if not sum(parts.map(partial(_count_gold, gold=gold))):
+                raise no_gold(gold)
+        fitted = fit(parts, decoder, Wanted(gold=gold))
+        shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
+        unfinished.mkdir(parents=True)
+        stack.callback(shutil.rmtree, unfinished, ignore_errors=True)
+        files = [unfinished / f"part-{n:05}.parquet" for n in range(len(parts.votes))]
+        counts = list(parts.map(partial(_write_labels, fitted=fitted), files))
+        unfinished.replace(place)
+    return {status: sum(count[status] for count in counts) for status in counts[0]}
 
-    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
-        if scheduler is not None and workers is not None:
-            raise InputError(
-                f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; "
-                "give one of the two"
-            )
-        if workers is not None and workers < 1:
-            raise InputError(f"workers must be at least 1, not {workers}")
-        self.scheduler = scheduler
-        self.workers = workers
-        self._client: Any = None
-        self._resources = ExitStack()
 
-    def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
-        """Yield the result of every part, in order; the cluster is a few parts ahead."""
-        self.connect()
-        return self._results(self._client, function, iter(parts))
+def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: Reading) -> list[Any]:
+    """Return the votes of each partition, as futures: they stay in the memory of the workers."""
+    import dask.dataframe
 
-    def _results(
-        self, client: Any, function: Callable[[Part], Result], parts: Iterator[Part]
-    ) -> Generator[Result, None, None]:
-        # The function may carry large tables: it goes to every worker once, and again where that is lost.
-        carried = client.submit(_same, function, pure=False)
-        waiting: deque[Any] = deque()
-        sent = 0
-        try:
-            while True:
-                threads = max(self.workers or 1, sum(client.nthreads().values()))  # workers come and go
-                workers = sorted(client.nthreads())
-                for part in islice(parts, AHEAD * threads - len(waiting)):
-                    # A part goes to the same worker in every pass, which may have kept what it read of it.
-                    where: dict[str, Any] = {}
-                    if workers:
-                        where = {"workers": workers[sent % len(workers)], "allow_other_workers": True}
-                    waiting.append(client.submit(_applied, carried, part, pure=False, **where))
-                    sent += 1
-                if not waiting:
-                    return
-                with _explained():
-                    result = waiting[0].result()
-                waiting.popleft().release()
-                yield result
-        finally:
-            client.cancel([carried, *waiting])
+    if isinstance(frame, str | os.PathLike):
+        frame = dask.dataframe.read_parquet(str(frame), dtype_backend="pyarrow")
+    names = list(map(str, frame.columns))
+    roles = Reader(panel, reading).columns(names, "auto", lambda: arrow_table(frame.head()))
+    if roles.item is None:
+        raise InputError("no column names the items; say which does with item='...' (--item ...)")
+    shuffled = frame[[roles.item, *roles.read]].shuffle(roles.item)
+    read = dask.delayed(partial(Votes.from_table, panel=panel, reading=reading), pure=False)
+    votes = client.compute([read(part) for part in shuffled.to_delayed()])
+    sizes = client.gather(client.map(len, votes))
+    if not any(sizes):
+        raise InputError("there are no votes: the files have no rows")
+    return [some for some, size in zip(votes, sizes, strict=True) if size]
 
-    def connect(self) -> None:
-        """Connect to the cluster now, or start it, if that has not been done."""
-        if self._client is not None:
-            return
-        try:
-            import dask
-            import distributed
-        except ImportError as error:
-            raise MissingDependencyError(
-                "the engine 'dask' needs distributed; install it with: pip install 'covote[dask]'"
-            ) from error
-        with ExitStack() as resources:
-            resources.enter_context(dask.config.set(_SETTINGS))
-            if self.scheduler is None:
-                resources.enter_context(_ending_on_sigterm())
-                where = resources.enter_context(_own_cluster(self.workers))
-            else:
-                where = self.scheduler
-            try:
-                client = distributed.Client(where, set_as_default=False)
-            except (OSError, ValueError) as error:
-                raise EngineError(
-                    f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask "
-                    "scheduler`, or leave it out to use worker processes on this machine"
-                ) from error
-            self._client = resources.enter_context(client)
-            self._resources = resources.pop_all()
 
-    def close(self) -> None:
-        """Leave the cluster; stop it if it is our own."""
-        self._client = None
-        self._resources.close()
+class _Parts(NamedTuple):
+    """The votes of all partitions, for a decoder to learn from."""
 
-    def __enter__(self) -> Dask:
-        return self
+    client: Any
+    votes: list[Any]
+    panel: Panel
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def map(self, task: Callable[..., Result], *others: list[Any]) -> Iterator[Result]:
+        """Yield the result of a task for every partition; the task travels to each worker once."""
+        carried = self.client.scatter(task, broadcast=True, hash=False)
+        futures = self.client.map(_applied, [carried] * len(self.votes), self.votes, *others, pure=False)
+        for future in futures:
+            yield future.result()
+
+    def distinct(self) -> Votes | None:
+        """Return the distinct answer rows of all partitions, if they are few."""
+        return merged(self.map(distinct_rows)) if fits_key(self.panel) else None
+
+
+def _applied(task: Callable[..., Result], *values: Any) -> Result:
+    return task(*values)
+
+
+def _count_gold(votes: Votes, gold: Mapping[Any, Name]) -> int:
+    return len(gold_rows(gold, votes)[0])
+
+
+def _write_labels(votes: Votes, place: Path, fitted: Fitted) -> dict[str, int]:
+    labels = fitted(votes)
+    labels.save(place)
+    return labels.count()
 
 
 @contextmanager
-def _own_cluster(workers: int | None) -> Iterator[Any]:
-    import dask
-    import distributed
-    import joblib
+def connected(scheduler: str | None = None, workers: int | None = None) -> Iterator[Any]:
+    """Yield a client of a running scheduler (``tcp://host:8786``), or of processes on this machine.
 
-    _preload()
-    # Dask's own folder would be left behind on SIGTERM; this one is not.
-    with (
-        TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True) as folder,
-        dask.config.set({"temporary-directory": folder}),
-    ):
-        try:
-            cluster = distributed.LocalCluster(
-                n_workers=workers or joblib.cpu_count(),
-                threads_per_worker=1,
-                host="127.0.0.1",
-                # A free port on this machine only, without a dashboard.
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                # Others on this machine could send the workers functions to run.
-                security=distributed.Security.temporary(),
-                # What matters is reported to the scheduler; the end of a cluster is not an error.
-                silence_logs=logging.CRITICAL,
-            )
-        except (RuntimeError, OSError) as error:
-            raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
-        with cluster:
-            yield cluster
-
-
-def _preload() -> None:
-    """Load Dask, numba and the modules of covote in use in the process that workers are forked from.
-
-    Four workers that load these each take two CPU seconds more (`benchmarks/scaling.py`, own cluster).
+    Only this process can talk to the processes that it starts, one per core unless `workers` says how many.
+    They end with the block, with this process, and on SIGTERM. Scripts need ``if __name__ == "__main__":``.
     """
-    from distributed.utils import get_mp_context
+    if scheduler is not None and workers is not None:
+        raise InputError(f"a running cluster has its own workers; leave out {workers} or {scheduler!r}")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}")
+    try:
+        import dask
+        import distributed
+    except ImportError as error:
+        raise MissingDependencyError(
+            "this needs Dask; install it with: pip install 'covote[dask]'"
+        ) from error
+    # Monitoring fifty times a second, and HTTP pages that nobody asked for, would cost more than many parts.
+    settings = {
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.worker.http.routes": [],
+        "distributed.scheduler.http.routes": [],
+    }
+    with ExitStack() as stack:
+        # Dask's own folder would be left behind on SIGTERM; this one is not.
+        folder = stack.enter_context(TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True))
+        stack.enter_context(dask.config.set({**settings, "temporary-directory": folder}))
+        try:
+            where: Any = scheduler
+            if scheduler is None:
+                _end_on_sigterm(stack)
+                # A free port on this machine only, without a dashboard, and with a key that nobody else has.
+                where = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                        security=distributed.Security.temporary(), silence_logs=logging.CRITICAL,
+                    )
+                )  # fmt: skip
+            client = stack.enter_context(distributed.Client(where, set_as_default=False))
+        except (OSError, ValueError, RuntimeError) as error:
+            what = "no Dask cluster can be started on this machine" if scheduler is None else (
+                f"no Dask scheduler answers at {scheduler}"
+            )  # fmt: skip
+            raise EngineError(f"{what}: {error}") from error
+        yield client
 
-    context = get_mp_context()
-    if context.get_start_method() == "forkserver":
-        ours = [name for name in sys.modules if name.startswith("covote.")]
-        context.set_forkserver_preload(["distributed", "numba", *ours])
 
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
+def _end_on_sigterm(stack: ExitStack) -> None:
     """Let SIGTERM end the process like an exit, so that workers and their folder are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    before = signal.getsignal(signal.SIGTERM)
-    if before is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _applied(function: Callable[[Part], Result], part: Part) -> Result:
-    return function(part)
+    main = threading.current_thread() is threading.main_thread()
+    if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        stack.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _errors_as_messages() -> Iterator[None]:
     """Turn failures of the cluster, not of the work, into one clear message."""
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-    from distributed.comm import CommClosedError
-
     try:
         yield
-    except KilledWorker as error:
-        raise EngineError(
-            f"a part of the work was lost with its worker {error.allowed_failures + 1} times, the last time "
-            f"at {error.last_worker.address}; did the worker run out of memory? Give workers more of it"
-        ) from error
-    except (FutureCancelledError, CommClosedError) as error:
-        raise EngineError(
-            f"the Dask cluster gave up the work ({error}); is its scheduler still running?"
-        ) from error
     except ModuleNotFoundError as error:
         raise EngineError(
-            f"a worker cannot import {error.name!r}; install the same version of covote on every worker"
+            f"a worker cannot import {error.name!r}; install what is used here there"
+        ) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "distributed":
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise EngineError(
+            f"the Dask cluster gave up the work: {reason}; did a worker run out of memory? Give workers more "
+            "of it, or make more partitions"
         ) from error

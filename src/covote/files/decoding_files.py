@@ -31,7 +31,7 @@ from covote.tables.words import folded
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.problems import TableProblems
-from covote.votes.rows import Rows, fits_key, merged
+from covote.votes.rows import distinct_rows, fits_key, merged
 from covote.votes.vote_file import Assumed, VoteFile
 
 T = TypeVar("T")
@@ -318,13 +318,8 @@ class LocalParts:
 
     def distinct(self) -> Votes | None:
         """Return the distinct answer rows of all parts, if they are few."""
-        return merged(self.map(_rows)) if fits_key(self.panel) else None
+        return merged(self.map(distinct_rows)) if fits_key(self.panel) else None
 
 
 def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
     return len(gold_rows(gold, votes)[0])
-
-
-def _rows(votes: Votes) -> Rows | None:
-    """Return the answer rows of a part, without the items that have them."""
-    return None if votes.soft else replace(votes.rows, inverse=None)

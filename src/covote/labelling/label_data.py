@@ -14,7 +14,6 @@ import numpy as np
 
 from covote import atomic
 from covote.decoding import decode, make
-from covote.engines import Engine, Local
 from covote.errors import InputError
 from covote.files import Output, decode_votes
 from covote.files.decoding_files import check_proba
@@ -46,7 +45,6 @@ def label_file(
     trust: Trust = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
-    engine: Engine | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Labelling:
@@ -74,8 +72,6 @@ def label_file(
         ones as the panel writes them.
     method, gold, options
         As for :func:`covote.files.decode_file`.
-    engine
-        Where the experts are asked; this process by default.
     progress
         Called as (expert, batches done, batches in all).
     """
@@ -89,7 +85,7 @@ def label_file(
     if output.proba is not None:
         check_proba(decoder, panel)
     with closing(AnswersFile(answers_file(output.labels))) as kept:
-        run = Run(place, panel, models, kept, asking, trust, engine or Local(), progress).ask()
+        run = Run(place, panel, models, kept, asking, trust, progress).ask()
         outcome = decode_votes(run.votes.gathered(), output, method=method, gold=gold, **options)
         return run.result(outcome)
 
@@ -131,7 +127,7 @@ def label(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
         place = DataPlace(_written(data, folder))
-        run = Run(place, panel, models, kept, asking, trust, Local(), None).ask()
+        run = Run(place, panel, models, kept, asking, trust, None).ask()
         votes, experts = run.votes.whole(), run.ended()
     for expert in experts:
         if expert.missing:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.asking import Asker, Questions
-from covote.engines import Engine, Local
 from covote.errors import ExpertError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
@@ -133,7 +132,6 @@ class Run:
         kept: AnswersFile,
         how: Asking,
         trust: Trust,
-        engine: Engine,
         progress: Progress | None,
     ) -> None:
         items = len(how.ask) if isinstance(how.ask, Asker) else 0
@@ -141,7 +139,7 @@ class Run:
         total = None if self._priced else how.budget  # priced calls are counted in money
         asker_for(how.ask, panel, items, total)  # a mistake here costs no question
         self._panel, self._kept, self._how = panel, kept, how
-        self._engine, self._progress = engine, progress
+        self._progress = progress
         self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
         self._asker = asker_for(how.ask, panel, self._items, total)
@@ -306,18 +304,18 @@ class Run:
             self._kept.insert_scores(name, question.start, answers.scores)
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
-        """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
-        here = self._ready.servers if isinstance(self._engine, Local) else {}
+        """Ask experts on servers side by side, then the others one by one."""
+        servers = self._ready.servers
         streams, most = [], MOST
         for i in todo:
-            if i in here:
+            if i in servers:
                 model = self._chat(i)
                 copies = 1 if model is None else model.in_flight
                 streams += [self._questions(i, todo[i])] * copies
                 most += copies - 1
         yield from side_by_side(self._ask_server, streams, most)
-        questions = chain.from_iterable(self._questions(i, todo[i]) for i in todo if i not in here)
-        for reply in self._engine.map(partial(ask_anywhere, self._job), questions):
+        questions = chain.from_iterable(self._questions(i, todo[i]) for i in todo if i not in servers)
+        for reply in map(partial(ask_anywhere, self._job), questions):
             self._note(reply)
             yield [reply]
 

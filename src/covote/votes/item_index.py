@@ -34,22 +34,18 @@ class ItemIndex:
     def __init__(self) -> None:
         self._known: list[pa.Array] = []  # the different ids, in several pieces
         self._size = 0
+        self._merged = 0  # rows that have been looked up
         self._ascending = True
         self._positions: list[NDArray[np.int32]] = []
         self._waiting: list[tuple[pa.Array, NDArray[np.int32]]] = []  # heads of runs, and the run of each row
         self._room = MERGED
         self._none: pa.Array | None = None  # ids of this kind, but none
 
-    def __len__(self) -> int:
-        """Return how many rows there are."""
-        found = [*self._positions, *(run for _, run in self._waiting)]
-        return sum(map(len, found))
-
     @property
     def nbytes(self) -> int:
         """How many bytes ids and positions take."""
-        arrays: list[Any] = [*self._known, *self._positions, *(a for pair in self._waiting for a in pair)]
-        return sum(array.nbytes for array in arrays)
+        waiting = sum(heads.nbytes + run.nbytes for heads, run in self._waiting)
+        return int(4 * self._merged + waiting + sum(ids.nbytes for ids in self._known))
 
     def add(self, ids: pa.Array) -> None:
         """Add the ids of a batch of rows; none is missing."""
@@ -99,6 +95,7 @@ class ItemIndex:
         for heads, run in self._waiting:
             self._positions.append(place[start : start + len(heads)].take(run).astype(np.int32, copy=False))
             start += len(heads)
+            self._merged += len(run)
         self._waiting.clear()
         self._room = max(MERGED, self._size)
 

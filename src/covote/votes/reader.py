@@ -101,6 +101,7 @@ class Reader:
         self._parts: list[IndexedRows] = []  # of a long table
         self._matrices: list[NDArray[Any]] = []  # of a wide table (experts x rows)
         self._rows: list[NDArray[Any]] = []  # the numbers of its rows
+        self._bytes = 0  # of parts, matrices and rows
         self._unnamed = False  # whether it has no items
         self._trimmed = False  # whether items had blanks around them
 
@@ -154,12 +155,7 @@ class Reader:
     @property
     def nbytes(self) -> int:
         """How many bytes the rows so far take."""
-        found = self._items.nbytes + sum(array.nbytes for array in (*self._matrices, *self._rows))
-        for _, who, what, row, probability in self._parts:
-            found += (
-                who.nbytes + what.nbytes + row.nbytes + (0 if probability is None else probability.nbytes)
-            )
-        return found
+        return self._items.nbytes + self._bytes
 
     def add(self, roles: Columns, batch: Any, rows: NDArray[np.int64]) -> None:
         """Add a batch of rows (a table or record batch); `rows` are their numbers."""
@@ -175,6 +171,7 @@ class Reader:
         self.problems.count(int(np.count_nonzero(found.who >= 0)))
         self._items.add(found.item)
         self._parts.append(found._replace(item=None))
+        self._bytes += sum(array.nbytes for array in found[1:] if array is not None)
 
     def index(self, columns: Sequence[Any], rows: NDArray[Any]) -> IndexedRows:
         """Return rows of a long table as indices, given the columns item, expert, label and probabilities.
@@ -286,6 +283,7 @@ class Reader:
         self.problems.count(answers_in(matrix))
         self._matrices.append(matrix)
         self._rows.append(rows)
+        self._bytes += matrix.nbytes + rows.nbytes
 
     # Indices to votes
 

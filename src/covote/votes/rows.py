@@ -225,6 +225,11 @@ def fits_key(panel: Panel) -> bool:
     return bool(_base(panel) ** len(panel) < 2**63)
 
 
+def distinct_rows(votes: Votes) -> Rows | None:
+    """Return the answer rows of some votes without the items that have them; None if they are soft."""
+    return None if votes.soft else replace(votes.rows, inverse=None)
+
+
 def merged(parts: Iterable[Rows | None]) -> Votes | None:
     """Return the distinct rows of several parts in the order of their keys, and how often each occurs.
 

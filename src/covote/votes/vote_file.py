@@ -16,6 +16,7 @@ from covote.progress import Progress
 from covote.tables import Reading
 from covote.tables.columns import HEAD, Columns, find_columns
 from covote.votes.answered_panel import answered_panel
+from covote.votes.memory import free_memory, refuse_too_large
 from covote.votes.problems import DroppedWarning, TableProblems
 from covote.votes.reader import Reader
 
@@ -100,10 +101,12 @@ class VoteFile:
     def _read(self, progress: Progress | None) -> Votes:
         roles, source = self.columns, self.source
         wanted = [str(roles.item), *roles.read]
-        first = 0
+        first, free = 0, free_memory()
         for batch in source.batches(wanted, plain=(str(roles.item),)):
             self._reader.add(roles, batch, source.row_numbers(first, batch.num_rows))
             first += batch.num_rows
+            share = source.done / source.total if source.done else 1.0  # a sheet is read at once
+            refuse_too_large(source.path, self._reader.nbytes, share, free)
             if progress is not None:
                 progress(source.done, source.total, "")
         if not first:

@@ -2,14 +2,16 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from covote import Panel, Reading, Votes
-from covote.errors import InputError
+from covote import Panel, Reading, Votes, simulate
+from covote.errors import InputError, TooLargeError
 from covote.files import VoteFile, decode_file
+from covote.votes import vote_file
 
 PANEL = Panel.from_blocks(["skin", "eye"], [["skin", "eye"], ["eye"]], ["ann", "bob"])
 ROWS = {"item": [3, 1, 3, 2], "expert": ["ann", "ann", "bob", "bob"], "label": ["skin", "eye", "eye", "?"]}
@@ -99,3 +101,41 @@ def test_all_problems_are_known_after_one_pass(tmp_path):
     for words in ("'cy'", "'lung'", "'bob' said 'skin'", "row 2: expert 'ann'", "row 6: no item"):
         assert words in str(caught.value)
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv.gz"])
+def test_a_file_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"votes.{kind}"
+    rows = 1_200_000
+    items = np.arange(rows) // 2
+    table = pa.table({"item": items, "expert": ["ann", "bob"] * (rows // 2), "label": ["eye"] * rows})
+    if kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.output_stream(str(path)) as file:
+            pyarrow.csv.write_csv(table, file)
+    assert len(Votes.load(path, PANEL)) == rows // 2
+    monkeypatch.setattr(vote_file, "free_memory", lambda: 10_000_000)
+    file = VoteFile(path, PANEL)
+    with pytest.raises(TooLargeError) as caught:
+        file.read()
+    assert kind != "parquet" or file.source.done < file.source.total  # text is read ahead
+    for words in (str(path), "0.01 GB are free", "--engine dask", "covote[dask]"):
+        assert words in str(caught.value)
+    monkeypatch.setattr(vote_file, "free_memory", lambda: None)
+    assert len(Votes.load(path, PANEL)) == rows // 2
+
+
+@pytest.mark.parametrize("kind", ["long", "shuffled", "wide"])
+def test_a_vote_takes_less_than_thirty_bytes_while_it_is_read(tmp_path, kind):
+    panel = Panel.from_blocks(["a", "b"], [["a", "b"]] * 9)
+    votes = simulate(panel, np.arange(40_000) % 2)
+    table = votes.to_arrow("wide" if kind == "wide" else "long")
+    names = pa.array([f"an-item-with-a-long-name-{n:06}" for n in table.column("item").to_pylist()])
+    table = table.set_column(0, "item", names)
+    if kind == "shuffled":
+        table = table.take(np.random.default_rng(0).permutation(len(table)))
+    pq.write_table(table, tmp_path / "votes.parquet")
+    file = VoteFile(tmp_path / "votes.parquet", panel)
+    file.read()
+    assert file._reader.nbytes / votes.answers < 30
