@@ -140,7 +140,7 @@ def test_the_command_labels_files_on_processes_of_its_own(tmp_path):
     labels = decode(pq.read_table(tmp_path / "all.parquet"), PANEL)
     assert rows_of(pq.read_table(tmp_path / "labels")) == rows_of(labels.to_arrow())
     again = subprocess.run([*command, "--report", "x.html"], cwd=tmp_path, capture_output=True, text=True)
-    assert (again.returncode, "leave out '--report'" in again.stderr) == (2, True)
+    assert (again.returncode, "leave out --report" in again.stderr) == (2, True)
 
 
 SCRIPT = """
