@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from covote import Panel, bounds, design
@@ -223,7 +224,7 @@ def test_a_budget_can_be_spent_on_the_worst_case(covote, tmp_path):
     ran = covote("select", "pool.toml", "--budget", 2, "--goal", "worst-case", "--json")
     assert json.loads(ran.out)["worst_case_accuracy"] == pytest.approx(0.75)
     told = covote("select", "pool.toml", "--budget", 2, "--goal", "worst-case").out
-    assert "at least 75% of the items can be recovered" in told
+    assert "In the worst case 75% of the items still get the right label" in told
     ran = covote("select", "pool.toml", "--goal", "worst-case")
     assert (ran.status, "a goal says how to spend a budget; give a budget as well" in ran.err) == (2, True)
 
@@ -251,10 +252,52 @@ def test_check_lists_the_single_points_of_failure(covote, tmp_path):
     assert (lost["expert"], lost["pairs"]) == ("ann", 1)
     assert lost["worst_case_accuracy"] == pytest.approx(2 / 3)
     Panel.from_blocks(["a", "b", "c", "d"], ["abc", "cd"], ["ann", "bob"]).save(tmp_path / "gaps.toml")
+    told = covote("check", "gaps.toml").out.split("If one expert is away:\n")[1].splitlines()
+    assert told[0].split("  ")[1:2] == ["away"]
+    assert [line.split() for line in told[1:3]] == [["ann", "3", "50%"], ["bob", "1", "75%"]]
+
+
+def test_with_many_classes_check_says_which_are_covered_worst(covote, tmp_path):
+    knows = np.zeros((4, 30), dtype=bool)
+    for i in range(4):
+        knows[i, 7 * i : 7 * i + 9] = True
+    knows[:, 29] = False
+    knows[0, 29] = True
+    Panel([f"species {k}" for k in range(30)], knows).save(tmp_path / "panel.toml")
+    told = covote("check", "panel.toml", "--plot-pairs", "pairs.svg")
+    table = told.out.split("Classes that are covered worst:\n")[1].splitlines()
+    assert table[0].split() == ["class", "experts", "pairs", "not", "covered", "with"]
+    counts = Panel.load(tmp_path / "panel.toml").pair_counts()
+    missing = (counts == 0).sum(axis=1) - (counts.diagonal() == 0)
+    worst = table[1].split()
+    assert int(worst[3]) == missing.max()
+    assert missing[int(worst[1])] == missing.max()
+    assert "and 20 more classes" in told.out
     assert (
-        "Single points of failure (pairs lost without them; items that can then be recovered at worst): "
-        "ann (3; 50%), bob (1; 75%)." in covote("check", "gaps.toml").out
+        "species 29</text>" in Path("pairs.svg").read_text() or "species 29" in Path("pairs.svg").read_text()
     )
+    assert "(red)" in Path("pairs.svg").read_text()
+
+
+def test_checked_answers_show_which_uncovered_pairs_are_confused(covote, tmp_path):
+    Panel.from_blocks(["cat", "dog", "fox"], [["cat", "dog"], ["dog", "fox"]], ["ann", "bob"]).save("p.toml")
+    Path("votes.csv").write_text("item,ann,bob\n1,cat,fox\n2,cat,fox\n3,dog,dog\n4,cat,dog\n")
+    told = covote("check", "p.toml", "votes.csv").out
+    table = told.split("No expert knows both of these classes, and items got answers with both:\n")[1]
+    assert [line.split() for line in table.splitlines()[:2]] == [
+        ["class", "and", "items"],
+        ["cat", "fox", "2"],
+    ]
+    Path("fine.csv").write_text("item,ann,bob\n1,dog,dog\n")
+    assert "No expert knows both" not in covote("check", "p.toml", "fine.csv").out
+
+
+def test_new_experts_are_marked_in_the_picture(covote, tmp_path):
+    Panel.from_blocks(4, [[0, 1], [2, 3]]).save(tmp_path / "p.toml")
+    assert covote("complete", "p.toml", 2, "--plot", "new.svg").status == 0
+    assert "(4 new: red)" in Path("new.svg").read_text()
+    axes = Panel.from_blocks(4, [[0, 1], [2, 3]]).plot(new=1)
+    assert axes.images[0].get_array().tolist() == [[1, 1, 0, 0], [0, 0, 2, 2]]
 
 
 def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path):
@@ -341,7 +384,7 @@ def test_complete_marks_fillers_and_prices_new_experts(covote, tmp_path):
     Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5]], cost=[30, 50]).save(tmp_path / "pool.toml")
     ran = covote("complete", "pool.toml", 5)
     assert "new-1: 0, 1, (3), 4, 5" in ran.out
-    assert "Classes in brackets are fillers" in ran.out
+    assert "Classes in brackets are optional." in ran.out
     assert "A new expert is priced at 40, the mean of the others; --new-cost changes it." in ran.out
     data = json.loads(covote("complete", "pool.toml", 5, "--new-cost", 70, "--json").out)
     assert data["experts"][-1]["cost"] == 70

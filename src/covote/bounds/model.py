@@ -16,6 +16,12 @@ from covote.panel import Name, Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+COVERED, MISSING = "#1f6f8b", "#b5532a"
+"""Colours of pairs in pictures."""
+
+MOST_ON_A_CIRCLE = 25
+"""With more classes than this, the lines of a picture cannot be told apart."""
+
 MOST_ANSWERS = 1 << 22
 """Most answers in an output set (answer vectors x experts)."""
 
@@ -67,12 +73,18 @@ class PairGraph:
         return [(self.classes[k], self.classes[j]) for k, j in np.argwhere(np.triu(chosen, 1)).tolist()]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw classes on a circle, covered pairs as lines (thicker: more experts), missing ones dashed."""
+        """Draw the graph: up to 25 classes on a circle, more as a matrix of the numbers of experts."""
         from matplotlib.figure import Figure
 
-        number = len(self.classes)
+        large = len(self.classes) > MOST_ON_A_CIRCLE
         if ax is None:
-            ax = Figure(figsize=(6.4, 6.4), layout="constrained").add_subplot()
+            side = min(16.0, max(6.4, 2 + 0.12 * len(self.classes))) if large else 6.4
+            ax = Figure(figsize=(side, side), layout="constrained").add_subplot()
+        return self._matrix(ax) if large else self._circle(ax)
+
+    def _circle(self, ax: Axes) -> Axes:
+        """Draw covered pairs as lines (thicker: more experts), missing ones dashed."""
+        number = len(self.classes)
         angle = np.pi / 2 - 2 * np.pi * np.arange(number) / max(1, number)
         x, y = np.cos(angle), np.sin(angle)
         most = max(1, int(np.triu(self.experts, 1).max(initial=0)))
@@ -80,21 +92,41 @@ class PairGraph:
             for j in range(k + 1, number):
                 shared = int(self.experts[k, j])
                 style: dict[str, Any] = (
-                    {"color": "#1f6f8b", "linewidth": 0.6 + 1.8 * shared / most, "alpha": 0.6}
+                    {"color": COVERED, "linewidth": 0.6 + 1.8 * shared / most, "alpha": 0.6}
                     if shared
-                    else {"color": "#b5532a", "linewidth": 1.2, "linestyle": "--"}
+                    else {"color": MISSING, "linewidth": 1.2, "linestyle": "--"}
                 )
                 ax.plot(x[[k, j]], y[[k, j]], zorder=1 if shared else 2, **style)
         ax.scatter(x, y, s=30, color="black", zorder=3)
-        if number <= 60:
-            for name, right, up in zip(self.classes, x, y, strict=True):
-                place = 1.08 * right, 1.08 * up
-                ax.text(*place, str(name), ha="center", va="center", fontsize=9, parse_math=False)
+        for name, right, up in zip(self.classes, x, y, strict=True):
+            place = 1.08 * right, 1.08 * up
+            ax.text(*place, str(name), ha="center", va="center", fontsize=9, parse_math=False)
         ax.set_xlim(-1.25, 1.25)
         ax.set_ylim(-1.25, 1.25)
         ax.set_aspect("equal")
         ax.set_axis_off()
         ax.set_title(f"{len(self.edges):,} pairs covered, {len(self.missing):,} not (dashed)", fontsize=10)
+        return ax
+
+    def _matrix(self, ax: Axes) -> Axes:
+        """Draw a cell per pair: darker where more experts know both, red where nobody does."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        number = len(self.classes)
+        shared = np.ma.masked_array(self.experts, mask=np.eye(number, dtype=bool))
+        shades = LinearSegmentedColormap.from_list("experts", ["#cfe3ea", COVERED, "#0c2c38"])
+        colours = shades.with_extremes(under=MISSING, bad="white")
+        drawn = ax.imshow(
+            shared, cmap=colours, vmin=0.5, vmax=max(1.5, float(shared.max())), interpolation="none"
+        )
+        ax.figure.colorbar(
+            drawn, ax=ax, shrink=0.6, extend="min", label="experts who know both (red: nobody)"
+        )
+        if number <= 100:
+            names = [str(name) for name in self.classes]
+            ax.set_xticks(np.arange(number), names, rotation=90, fontsize=6, parse_math=False)
+            ax.set_yticks(np.arange(number), names, fontsize=6, parse_math=False)
+        ax.set_title(f"{len(self.edges):,} pairs covered, {len(self.missing):,} not (red)", fontsize=10)
         return ax
 
 

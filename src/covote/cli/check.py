@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from covote import atomic
@@ -24,8 +25,12 @@ from covote.cli.arguments import (
 from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
+from covote.votes import Votes
 
 _SHOWN = 20  # uncovered pairs and single points of failure that are listed
+_OUTAGES = 10  # experts of the table of outages
+_CLASSES, _PARTNERS = 10, 3  # classes of the table of the worst covered ones, and partners of each
+_CONFUSED = 10  # pairs of the table of confusions
 _MOST = 100_000  # the same in JSON
 _MOST_OUTAGES = 100  # single points of failure up to which the worst case is computed for each
 _LEFT = "worst_case_accuracy"
@@ -145,9 +150,24 @@ def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | 
             output.say("Correct the file, map names with --fix and --rename, or use --unknown drop.")
         else:
             output.say("No problems found.")
+            _tell_confusions(read)
             output.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
+
+
+def _tell_confusions(votes: Votes) -> None:
+    """Print the pairs of classes that nobody knows both of, and that the answers take for each other."""
+    from covote.votes.confusions import confused_pairs
+
+    pairs = confused_pairs(votes, most=_CONFUSED + 1)
+    if not pairs:
+        return
+    output.say("No expert knows both of these classes, and items got answers with both:")
+    rows = [[str(one.first), str(one.second), f"{one.items:,}"] for one in pairs[:_CONFUSED]]
+    output.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
+    if len(pairs) > _CONFUSED:
+        output.say("  and more")
 
 
 def _write_names(path: Path, names: dict[str, Name | None]) -> None:
@@ -159,20 +179,44 @@ def _write_names(path: Path, names: dict[str, Name | None]) -> None:
 
 
 def _tell_outages(panel: Panel) -> None:
+    """Print which pairs are lost if one expert is away, the worst first."""
     if len(panel.classes) > output.MANY:
         return  # it takes minutes to count the pairs of every expert
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
         return  # no expert, or all alike, as was printed already
-    left = {one["expert"]: one[_LEFT] for one in _outages(panel, critical[:_SHOWN])}
+    rows, heads = [], ["away", "more pairs nobody knows both of", "worst case"]
+    for one in _outages(panel, critical[:_OUTAGES]):
+        share = one[_LEFT]
+        rows.append(
+            [str(one["expert"]), f"{one['pairs']:,}", "" if share is None else output.rounded_down(share)]
+        )
+    output.say("If one expert is away:")
+    known = all(row[2] for row in rows)
+    width = 3 if known else 2
+    output.say_table(heads[:width], [row[:width] for row in rows], "<>>"[:width], indent="  ")
+    if len(critical) > _OUTAGES:
+        output.say(f"  and {len(critical) - _OUTAGES:,} more experts, without whom fewer pairs are lost")
 
-    def lost(name: Name, pairs: int) -> str:
-        share = left.get(name)
-        return f"{name} ({pairs:,})" if share is None else f"{name} ({pairs:,}; {output.rounded_down(share)})"
 
-    shown = output.first_of((lost(*one) for one in critical), _SHOWN)
-    says = "" if None in left.values() else "; items that can then be recovered at worst"
-    output.say(f"Single points of failure (pairs lost without them{says}): {shown}.")
+def _tell_worst_classes(panel: Panel, redundancy: int) -> None:
+    """Print the classes that share an expert with the fewest others."""
+    counts = panel.pair_counts()
+    known = counts.diagonal().copy()
+    np.fill_diagonal(counts, redundancy)
+    missing = (counts < redundancy).sum(axis=1)
+    order = np.argsort(-missing, kind="stable")[:_CLASSES]
+    rows = []
+    for k in order[missing[order] > 0].tolist():
+        others = np.flatnonzero(counts[k] < redundancy)
+        names = output.first_of((str(panel.classes[j]) for j in others[:_PARTNERS]), _PARTNERS, len(others))
+        rows.append([str(panel.classes[k]), str(known[k]), f"{missing[k]:,}", names])
+    output.say("Classes that are covered worst:")
+    heads = ["class", "experts", "pairs not covered", "with"]
+    output.say_table(heads, rows, "<>><", indent="  ")
+    rest = int((missing > 0).sum()) - len(rows)
+    if rest > 0:
+        output.say(f"  and {output.counted(rest, 'more class')}, with fewer (all of them: --json)")
 
 
 def _outages(panel: Panel, critical: Sequence[tuple[Name, int]]) -> list[dict[str, Any]]:
@@ -194,6 +238,8 @@ def _tell(panel: Panel, missing: int, redundancy: int) -> None:
         pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), _SHOWN, missing)
         often = "" if redundancy == 1 else f" {redundancy} times"
         output.say(f"Not covered{often}: {pairs}.")
+        if missing > _SHOWN and len(panel.classes) <= output.MANY:
+            _tell_worst_classes(panel, redundancy)
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
         if size >= 2:

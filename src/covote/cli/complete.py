@@ -78,7 +78,7 @@ def complete(
             shown = (f"({known})" if known in some else str(known) for known in block)
             output.say(f"  {name}: {', '.join(shown)}")
         if any(spare):
-            output.say("Classes in brackets are fillers: any other class would do as well, or none.")
+            output.say("Classes in brackets are optional.")
         if added and new_cost is None and (before.cost != 1).any():
             output.say(
                 f"A new expert is priced at {panel.cost[-1]:g}, the mean of the others; "
@@ -86,9 +86,21 @@ def complete(
             )
         output.say_covered(panel)
         if added:
-            output.say_proof(panel, " for new experts", "new experts too many")
+            _say_fewest(panel, "new experts")
         output.show_matrix(panel)
-    output.keep(panel, output_file, plot, quiet=as_json)
+    output.keep(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
+
+
+def _say_fewest(panel: Panel, what: str) -> None:
+    """Print how few could suffice; how this was proved is in the JSON and in the saved panel."""
+    proof = panel.certificate
+    assert proof is not None
+    if proof.optimal:
+        output.say(f"Fewer than {proof.size:g} {what} cannot suffice.")
+    else:
+        output.say(
+            f"Fewer than {proof.lower:g} {what} cannot suffice; perhaps {proof.size:g} are not needed."
+        )
 
 
 def _tell_lessons(before: Panel, panel: Panel) -> None:
@@ -103,5 +115,5 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
             output.say(f"  {name} learns {', '.join(new)}")
     output.say_covered(panel)
     if lessons:
-        output.say_proof(panel, " for lessons", "lessons too many")
+        _say_fewest(panel, "lessons")
     output.show_matrix(panel)

@@ -26,7 +26,7 @@ def demo(
     output.say()
     result = digits()
     output.say_covered(result.panel)
-    output.say_proof(result.panel)
+    output.say_proof(result.panel, built=False)
     output.show_matrix(result.panel)
     output.say(
         f"Trained one model per expert on scikit-learn's digits, each on only the classes it knows\n"
@@ -39,9 +39,8 @@ def demo(
     output.say(f"  one centralised model of all digits    {result.centralised:6.1%}")
     output.say()
     output.say(
-        f"On {result.sure} images one class has the votes of all its experts, as it must if no expert is\n"
-        f"wrong about digits it knows; {result.tied} images were tied between classes (counted as a\n"
-        "fair draw)."
+        f"{result.sure} of {result.held_out} images got a label that all its experts agree on; "
+        f"{result.tied} were ties\n(counted as a fair draw)."
     )
     picture, file = folder / "panel.png", folder / "panel.toml"
     output.keep(result.panel, file, picture, quiet=False)

@@ -214,7 +214,11 @@ def say_covered(panel: Panel) -> None:
     pairs = classes * (classes - 1) // 2
     if times == 0:
         missing = panel.count_uncovered()
-        say(f"{who} {'leaves' if one else 'leave'} {missing:,} of {counted(pairs, 'pair')} uncovered.")
+        which = "the only pair" if pairs == 1 else f"{missing:,} of the {pairs:,} pairs"
+        say(
+            f"{counted(experts, 'expert')}, {counted(classes, 'class')}: for {which} of classes no expert "
+            "knows both."
+        )
     else:
         what = "the only pair" if pairs == 1 else f"all {pairs:,} pairs"
         often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")
@@ -258,19 +262,17 @@ def say_notes(notes: Sequence[str], problems: Sequence[str] = ()) -> None:
         say(f"Problem: {problem}.")
 
 
-def say_proof(panel: Panel, what: str = "", excess: str = "experts too many") -> None:
+def say_proof(panel: Panel, what: str = "", excess: str = "experts too many", *, built: bool = True) -> None:
     """Print what is proved about the size, or about `what` else, and how the panel was built."""
     proof = panel.certificate
     if proof is None:
         return
     bound = f"{_bound(proof.bound)}{what} is {proof.lower:g}"
+    how = f" Built from: {proof.construction}." if built else ""
     if proof.optimal:
-        say(f"Proved optimal: {bound}. Built from: {proof.construction}.")
+        say(f"Proved optimal: {bound}.{how}")
     else:
-        say(
-            f"Not proved optimal: {bound}, so at most {proof.gap:g} {excess}. "
-            f"Built from: {proof.construction}."
-        )
+        say(f"Not proved optimal: {bound}, so at most {proof.gap:g} {excess}.{how}")
 
 
 def _bound(name: str) -> str:
@@ -286,7 +288,7 @@ def say_redundancy(panel: Panel) -> None:
     wrong = panel.correctable()
     text = f"Each class is known by {_span(degrees)} expert{'' if degrees.max() == 1 else 's'}. "
     if panel.redundancy == 0:
-        text += "Items of uncovered pairs may be decided wrongly even if every expert is right."
+        text += "Items of these pairs can get the wrong label although nobody made a mistake."
     elif panel.redundancy == 1 and classes > MANY:
         text += f"Losing an expert may leave pairs uncovered. {_SURVIVES}"
     elif panel.redundancy == 1:
@@ -338,18 +340,17 @@ def say_worst_case(panel: Panel) -> None:
     share = worst_case(panel)
     if share is not None and share < 1 - 1e-9:
         say(
-            "Whatever experts answer about classes they do not know, "
-            f"at least {rounded_down(share)} of the items can be recovered on average, "
-            "if all classes are equally frequent."
+            f"In the worst case {rounded_down(share)} of the items still get the right label (all classes "
+            "equally frequent, experts right about what they know)."
         )
 
 
-def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) -> None:
-    """Write the panel and its picture where asked, and say so."""
+def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool, new: int = 0) -> None:
+    """Write the panel and its picture where asked, and say so; the last `new` experts are marked in it."""
     if file is not None:
         panel.save(file)
     if picture is not None:
-        draw(panel.plot, picture)
+        draw(lambda: panel.plot(new=new), picture)
     if not quiet:
         say_written(file, picture)
 

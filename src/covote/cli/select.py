@@ -41,8 +41,8 @@ def select(
     goal: Annotated[
         str | None,
         typer.Option(
-            help="With --budget: average, the smallest error if experts guess evenly about classes they do "
-            "not know; or worst-case, the most items recovered whatever they answer (default: average).",
+            help="With --budget, what it should buy: the smallest average error, or the best worst case "
+            "(default: average).",
             **choice("average", "worst-case"),
         ),
     ] = None,

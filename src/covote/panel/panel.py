@@ -458,9 +458,9 @@ class Panel:
 
     # Display
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the matrix of who knows what with matplotlib; return the axes."""
-        return pictures.plot(self, ax)
+    def plot(self, ax: Axes | None = None, new: int = 0) -> Axes:
+        """Draw the matrix of who knows what with matplotlib; return the axes. The last `new` are marked."""
+        return pictures.plot(self, ax, new)
 
     def _repr_html_(self) -> str:
         return pictures.html(self)

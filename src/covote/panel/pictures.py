@@ -125,8 +125,8 @@ def html(panel: Panel, *, width: int = 40, height: int = 40) -> str:
     )
 
 
-def plot(panel: Panel, ax: Axes | None = None) -> Axes:
-    """Draw the matrix with matplotlib and return the axes."""
+def plot(panel: Panel, ax: Axes | None = None, new: int = 0) -> Axes:
+    """Draw the matrix with matplotlib and return the axes; the last `new` experts are marked."""
     from matplotlib.colors import ListedColormap
 
     if ax is None:
@@ -137,15 +137,17 @@ def plot(panel: Panel, ax: Axes | None = None) -> Axes:
         wide = max(2 + 0.3 * classes, 0.11 * len(summary(panel)))  # the title needs room as well
         size = (min(16.0, wide), min(16.0, 1.2 + 0.3 * max(1, experts)))
         ax = Figure(figsize=size, layout="constrained").add_subplot()
+    experts, classes = panel.knows.shape
+    shade = panel.knows.astype(np.int8)
+    shade[experts - new :] *= 2
     ax.imshow(
-        panel.knows,
-        cmap=ListedColormap(["#e8ecef", "#1f6f8b"]),
+        shade,
+        cmap=ListedColormap(["#e8ecef", "#1f6f8b", "#b5532a"]),
         vmin=0,
-        vmax=1,
+        vmax=2,
         aspect="auto",
         interpolation="none",
     )
-    experts, classes = panel.knows.shape
     if classes <= 60:
         turn = 90 if max(len(str(name)) for name in panel.classes) > 2 else 0
         # A name is not a formula, even if it has two dollar signs.
@@ -159,5 +161,5 @@ def plot(panel: Panel, ax: Axes | None = None) -> Axes:
     ax.tick_params(which="both", length=0)
     ax.set_xlabel("classes")
     ax.set_ylabel("experts")
-    ax.set_title(summary(panel))
+    ax.set_title(f"{summary(panel)} ({new} new: red)" if new else summary(panel))
     return ax

@@ -47,3 +47,14 @@ def test_the_picture_has_a_line_for_every_pair():
     dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert (len(axes.lines), len(dashed)) == (6, 2)
     assert axes.get_title() == "4 pairs covered, 2 not (dashed)"
+
+
+@pytest.mark.parametrize(("classes", "circle"), [(25, True), (26, False), (120, False)])
+def test_many_classes_are_drawn_as_a_matrix(classes, circle):
+    axes = pair_graph(Panel.from_blocks(classes, [[0, 1, 2], [2, classes - 1]])).plot()
+    assert len(axes.images) == (0 if circle else 1)
+    if not circle:
+        shown = axes.images[0].get_array()
+        assert shown[0, 1] == 1
+        assert shown[0, classes - 1] == 0
+        assert shown.mask[3, 3]
