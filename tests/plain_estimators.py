@@ -57,38 +57,64 @@ def accuracies(panel: Panel, n: Any, prior: float) -> list[tuple[float, float]]:
     ]
 
 
-def inside_and_outside(panel: Panel, rows: Any, n: Any) -> list[dict[int, tuple[float, float]]]:
-    """Return {class: (I, O)} of the heard classes of every item (theory.md section 9)."""
+def answer_scores(panel: Panel, rows: Any, n: Any, habits: str) -> list[dict[int, float]]:
+    """Return {class: score} of the heard classes of every item, as `covote.decoding.answer_model` has it."""
     experts, classes = range(len(panel)), range(len(panel.classes))
-    can = [answers_of(panel, i, n) for i in experts]
-    inside = accuracies(panel, n, 20)
-    common = (sum(c for c, _ in inside) + 9) / (sum(t for _, t in inside) + 10)
-    p = []
-    for i, (c, t) in enumerate(inside):
-        low = min(1 / len(can[i]) + 0.02, 0.995)
-        p.append(min(max((c + 20 * common) / (t + 20), low), 0.995))
-    total = {(i, k): sum(n[i, k, v] for v in can[i]) for i in experts for k in classes}
+    known = [[k for k in classes if panel.knows[i, k]] for i in experts]
+    says = [any(e == i and v == NONE and q > 0 for (e, _, v), q in n.items()) for i in experts]
+    mean_size = max(sum(map(len, known)) / len(panel), 1)
 
-    def similarity(k: int, v: int) -> float:
-        who = [i for i in experts if v in can[i] and not panel.knows[i, k]]
-        return (sum(n[i, k, v] for i in who) + 0.02) / (sum(total[i, k] for i in who) + 2)
+    def total(i: int, k: int) -> float:
+        return sum(n[i, k, v] for v in [*known[i], NONE])
+
+    named = {(i, k): total(i, k) - n[i, k, NONE] for i in experts for k in classes}
+    right = [sum(n[i, k, k] for k in known[i]) for i in experts]
+    inside = [sum(named[i, k] for k in known[i]) for i in experts]
+    mean = (sum(right) + 9) / (sum(inside) + 10)
+    accuracy = []
+    for i in experts:
+        low = min(1 / max(len(known[i]), 1) + 0.02, 0.995)
+        accuracy.append(min(max((right[i] + 20 * mean) / (inside[i] + 20), low), 0.995))
+
+    def rate(pairs: list[tuple[int, int]]) -> float:
+        return (sum(n[i, k, NONE] for i, k in pairs) + 0.5) / (sum(total(i, k) for i, k in pairs) + 1)
+
+    who = [(i, k) for i in experts if says[i] for k in classes]
+    rates = {True: rate([(i, k) for i, k in who if k in known[i]]),
+             False: rate([(i, k) for i, k in who if k not in known[i]])}  # fmt: skip
+
+    def habit(v: int, k: int) -> float:
+        if habits == "none":
+            return 1.0
+        c = {"common": 20, "own": 1}[habits]
+        asked = sum(named[i, k] - n[i, k, k] for i in experts if v in known[i])
+        return (sum(n[i, k, v] for i in experts) + c / mean_size) / (asked + c)
+
+    def probability(i: int, v: int, k: int) -> float:
+        none = rates[k in known[i]] if says[i] else 0.0
+        if v == NONE:
+            found = none
+        elif len(known[i]) == 1:
+            found = 1 - none
+        else:
+            share = 0.0 if v == k else habit(v, k) / sum(habit(u, k) for u in known[i] if u != k)
+            one = accuracy[i] if v == k else (1 - accuracy[i]) * share
+            found = (one if k in known[i] else share) * (1 - none)
+        if habits == "own" and (panel.knows.all() or k not in known[i]):
+            found = (n[i, k, v] + 20 * found) / (total(i, k) + 20)
+        return max(found, 1e-12)
 
     found = []
     for row in rows:
         scores = {}
         for k in heard(panel, row):
-            own, other = 0.0, 0.0
+            score = 0.0
             for i, v in enumerate(int(v) for v in row):
-                size = len(can[i])
-                if v == NOT_ASKED:
+                if v == NOT_ASKED or (v == NONE and not says[i]):
                     continue
-                if panel.knows[i, k]:
-                    if size > 1:
-                        own += math.log(size * (p[i] if v == k else (1 - p[i]) / (size - 1)))
-                else:
-                    share = similarity(k, v) / sum(similarity(k, u) for u in can[i])
-                    other += math.log(size * (n[i, k, v] + 20 * share) / (total[i, k] + 20))
-            scores[k] = (own, other)
+                usual = rate(who) if v == NONE else (1 - rate(who) if says[i] else 1) / len(known[i])
+                score += math.log(probability(i, v, k) / usual)
+            scores[k] = score
         found.append(scores)
     return found
 
@@ -152,7 +178,7 @@ def coupled(panel: Panel, row: Any, given: Any, power: float, rounds: int = 60) 
         e = {k: p**power if p > 0 else 0.0 for k, p in chances.items()}
         factor = sum(chances.values()) / sum(e.values()) if sum(e.values()) else 1
         tempered[i] = {k: x * factor for k, x in e.items()}
-    classes = list(heard(panel, row))
+    classes = [k for k in heard(panel, row) if any(panel.knows[i, k] for i in tempered)]
     q = {k: 1 / len(classes) for k in classes}
     for _ in range(rounds):
         new = {}

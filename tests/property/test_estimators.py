@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decoding import DECODERS, InMemory, Statistics, answering, learned, linear
+from covote.decoding import DECODERS, InMemory, Statistics, learned, linear
+from covote.decoding.answer_model import AnswerModel
 from covote.decoding.fusion import coupled
-from covote.decoding.lessons import FromVote
+from covote.decoding.learned_weights import FitToVote
 from covote.votes.rows import each_row
 from tests import plain_estimators as plain
 from tests.methods import LEARNING
@@ -15,17 +16,29 @@ from tests.property.test_decode_authority import panels_and_votes
 pytestmark = pytest.mark.filterwarnings("ignore:.*of the answers seem")
 
 
-@settings(max_examples=40)
-@given(panels_and_votes())
-def test_an_answer_weighs_what_its_expert_says_inside_and_outside_expertise(case):
+@settings(max_examples=60)
+@given(panels_and_votes(), st.sampled_from(["none", "common", "own"]))
+def test_an_answer_weighs_what_its_expert_says_inside_and_outside_expertise(case, habits):
     panel, rows = case
     votes = Votes.from_dense(rows, panel)
-    model = answering.fit(FromVote(None, None).count(votes, None))
+    model = AnswerModel(FitToVote(None, None).count(votes, None), habits)
     found = linear.scores(each_row(votes), model.table) / linear.UNIT
     n = plain.counts(panel, rows, plain.authority_shares(panel, rows))
-    for row, scores in enumerate(plain.inside_and_outside(panel, rows, n)):
-        for k, (own, other) in scores.items():
-            assert found[row, k] == pytest.approx(own + other, abs=1e-4)
+    for row, scores in enumerate(plain.answer_scores(panel, rows, n, habits)):
+        for k, score in scores.items():
+            assert found[row, k] == pytest.approx(score, abs=1e-4)
+
+
+@settings(max_examples=20)
+@given(panels_and_votes(), st.sampled_from(["common", "own"]))
+def test_large_tables_of_habits_are_sparse_and_the_same(case, habits):
+    panel, rows = case
+    statistics = FitToVote(None, None).count(Votes.from_dense(rows, panel), None)
+    cells = np.arange(len(panel.layout.cells.label))
+    expected = AnswerModel(statistics, habits).weights(cells)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linear, "TABLE", 0)
+        assert np.abs(AnswerModel(statistics, habits).weights(cells) - expected).max() <= 1
 
 
 @settings(max_examples=40)
@@ -78,7 +91,9 @@ def given_by(panel, row, flat):
             known = np.flatnonzero(panel.knows[i]).tolist()
             p = [float(x) for x in flat[start[i] : start[i] + len(known)]]
             total = sum(p)
-            if total > 1 or (v >= 0 and total > 0):
+            if total == 0:
+                continue  # no probability
+            if total > 1 or v >= 0:
                 p = [x / total for x in p]
             found[i] = dict(zip(known, p, strict=True))
     return found
@@ -123,12 +138,9 @@ def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, c
     for added in (first + second, second + first):
         same_counts(added, whole)
     continued = learned(InMemory(votes.part(cut, len(rows))), DECODERS[method](past=first))
-    same_counts(learned(InMemory(votes), decoder_of_one_round(method)).statistics, whole)
+    if method != "learned":
+        same_counts(learned(InMemory(votes), DECODERS[method](iterations=1)).statistics, whole)
     assert continued.statistics.items == len(rows)
-
-
-def decoder_of_one_round(method):
-    return DECODERS[method](**({"iterations": 1} if method in ("em", "dawid-skene") else {}))
 
 
 def same_counts(one: Statistics, other: Statistics) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
-from covote.decoding.answering import fit
-from covote.decoding.linear import ONE, UNIT
+from covote.decoding.answer_model import AnswerModel
+from covote.decoding.linear import ONE
 from covote.decoding.statistics import Statistics
 from covote.errors import TooLargeError
 from covote.panel import Panel
@@ -32,7 +32,7 @@ def answer_table(votes: Votes, truth: NDArray[np.int64]) -> NDArray[np.float32]:
     """Learn from items of a known class how probable each answer is (answers x classes, as logarithms).
 
     The answers are numbered as in `Layout.cells`: expert by expert, their classes, then "none of mine". Few
-    answers are shrunk towards the common habit, so none is certain (:mod:`covote.decoding.answering`).
+    answers are shrunk towards the common habit, so none is certain (:mod:`covote.decoding.answer_model`).
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> votes = Votes.from_dense([[0, 1, 0], [1, 1, 2], [0, 2, 2]] * 9, panel)
@@ -47,10 +47,8 @@ def answer_table(votes: Votes, truth: NDArray[np.int64]) -> NDArray[np.float32]:
     keys = rows.cell.astype(np.int64) * classes + truth[item]
     share = np.bincount(truth, minlength=classes) * ONE
     counts = Statistics.of(panel, "gold", len(votes), share, keys, np.full(len(keys), ONE))
-    model = fit(counts, crowd=bool(panel.knows.all()))
-    logs = model.block(np.arange(len(cells.label))) / UNIT - np.log(model.answers)[cells.expert][:, None]
-    never = (cells.label == classes) & (model.answers == panel.sizes)[cells.expert]
-    logs[never] = NEVER
+    logs = np.log(AnswerModel(counts, "own").probability(np.arange(len(cells.label))))
+    logs[(cells.label == classes) & (counts.inside().none == 0)[cells.expert]] = NEVER
     return logs.astype(np.float32)
 
 

@@ -36,26 +36,29 @@ class Curves(NamedTuple):
         The power to which each expert's probabilities are raised.
     inside
         Logarithm of how much more often each expert has a margin if it knows the class (experts x margins).
+    seen
+        Which experts gave probabilities.
     """
 
     powers: NDArray[np.float64]
     inside: NDArray[np.float64]
+    seen: NDArray[np.bool_]
 
     @property
     def alike(self) -> bool:
         """Whether all experts are calibrated alike."""
-        return bool(np.log(self.powers).std() < ALIKE)
+        return bool(self.seen.any() and np.log(self.powers[self.seen]).std() < ALIKE)
 
 
 def learn(counts: ProbabilityCounts) -> Curves:
     """Return the curves of all experts; the margin of an expert who was not counted says nothing."""
-    seen = counts.powers.any(axis=1)
+    seen = np.asarray(counts.powers.any(axis=1))
     powers = np.where(seen, POWERS[counts.powers.argmax(axis=1)], 1.0)
     margins = counts.margins / ONE
     usual = margins.sum(axis=1) + 1e-9
     usual /= usual.sum(axis=1, keepdims=True)
     share = (margins + CURVE_PRIOR * usual[:, None]) / (margins.sum(axis=2, keepdims=True) + CURVE_PRIOR)
-    return Curves(powers, np.log(share[:, 0] / share[:, 1]))
+    return Curves(powers, np.log(share[:, 0] / share[:, 1]), seen)
 
 
 def count(piece: Votes, shares: Array) -> ProbabilityCounts:
@@ -94,10 +97,9 @@ def count(piece: Votes, shares: Array) -> ProbabilityCounts:
     return ProbabilityCounts(powers, margins)
 
 
-def scores(piece: Votes, curves: Curves) -> NDArray[np.int64]:
+def scores(piece: Votes, curves: Curves, gave: Given) -> NDArray[np.int64]:
     """Return the weight of the probabilities for the classes that their experts know (items x classes)."""
     shape = len(piece), len(piece.panel.classes)
-    gave = given(piece)
     if not len(gave.start):
         return np.zeros(shape, np.int64)
     width = np.bincount(gave.answer)

@@ -44,6 +44,8 @@ class Given(NamedTuple):
         The item of each answer, its expert, and the class that it names.
     answer, member, chance
         At each place: the answer that it belongs to, the class, and its probability.
+    of
+        Which of all answers these are: an answer whose probabilities are NaN, or all 0, is left out.
     """
 
     start: Array
@@ -53,6 +55,7 @@ class Given(NamedTuple):
     answer: Array
     member: Array
     chance: Array
+    of: Array
 
 
 def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
@@ -66,23 +69,28 @@ def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 def given(votes: Votes) -> Given:
     """Return the experts' probabilities; those of an answer sum to 1, or to less with "none of mine"."""
     ragged, known = votes.to_ragged(), votes.panel.layout.known
-    runs, (vote, per_class, _) = ragged.ragged, own_probabilities(ragged)
-    expert, label = runs.expert.astype(np.int64), runs.label
-    row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+    runs, (vote, per_class, starts) = ragged.ragged, own_probabilities(ragged)
+    if per_class is not None:
+        total = np.bincount(
+            np.repeat(np.arange(len(runs.expert)), np.diff(starts)), per_class, len(runs.expert)
+        )
+        of = np.flatnonzero(total > 0)  # NaN is not above 0
+    else:
+        of = np.flatnonzero(~np.isnan(vote))
+    expert, label = runs.expert[of].astype(np.int64), runs.label[of]
+    row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))[of]
     bounds, places = gather(known.start, expert)
     start, width, member = bounds[:-1], np.diff(bounds), known.members[places]
     answer = np.repeat(np.arange(len(expert)), width)
     if per_class is not None:
-        chance = per_class.astype(np.float64)
-        total = np.add.reduceat(chance, start) if len(start) else np.empty(0)
-        whole = (total > 1) | ((label >= 0) & (total > 0))
-        chance /= np.where(whole, total, 1.0)[answer]
+        chance, total = per_class[gather(starts, of)[1]].astype(np.float64), total[of]
+        chance /= np.where((total > 1) | (label >= 0), total, 1.0)[answer]
     else:
-        sure = vote.astype(np.float64)
+        sure = vote[of].astype(np.float64)
         rest = np.where(label < 0, (1 - sure) / width, (1 - sure) / np.maximum(width - 1, 1))
         sure = np.where(width > 1, sure, 1.0)
         chance = np.where(member == label[answer], sure[answer], rest[answer])
-    return Given(start, row, expert, label, answer, member, chance)
+    return Given(start, row, expert, label, answer, member, chance, of)
 
 
 def coupled(votes: Votes, power: float = POWER, rounds: int = ROUNDS) -> NDArray[np.float64]:

@@ -66,17 +66,19 @@ def counted(
     gold: Gold | None,
     chances: Callable[[Rows], NDArray[np.float64]],
     probabilities: bool = False,
+    soft: bool = False,
 ) -> Statistics:
     """Count every answer by the class of its item: the known one, else each by its `chances`.
 
-    With `probabilities`, those that the experts gave are counted too (:mod:`covote.decoding.curves`).
+    With `soft`, items are counted with the probabilities that the experts gave; with `probabilities`, these
+    are counted too (:mod:`covote.decoding.curves`).
     """
     items, truth = gold_rows(gold, votes)
     share = np.zeros(len(votes.panel.classes), dtype=np.int64)
     read: ProbabilityCounts | None = None
 
     def shared() -> Iterator[tuple[Rows, Array, Array]]:
-        for piece, count in pieces_without(votes, items, answer_parts if probabilities else row_parts):
+        for piece, count in pieces_without(votes, items, answer_parts if soft else row_parts):
             yield piece, chances(piece), count
         if len(items):
             for piece, those in each_row(votes.subset(items)).pieces():

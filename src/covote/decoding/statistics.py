@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.arguments import no_file
 from covote.decoding.linear import ONE
-from covote.decoding.tuning import MARGINS, POWERS
+from covote.decoding.tuning import DEPENDENCES, HABITS, MARGINS, POWERS, READINESS
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
@@ -48,6 +48,41 @@ class ProbabilityCounts(NamedTuple):
         if other is None:
             return self
         return ProbabilityCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class HeldOut(NamedTuple):
+    """How well held-out answers were predicted; see :mod:`covote.decoding.cross_validation`.
+
+    Attributes
+    ----------
+    answers
+        How many answers were predicted.
+    habits
+        Their log-likelihood, in whole units (kinds of habits x strengths of dependence).
+    sizes
+        By how much it is higher if classes differ in size (kinds of habits).
+    readiness
+        The log-likelihood if experts answer what they know more readily (kinds of habits x odds).
+    authorities
+        The sum of the numbers of experts who answered and know a class, and how many of these are above 0.
+    """
+
+    answers: NDArray[np.int64]
+    habits: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    readiness: NDArray[np.int64]
+    authorities: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> HeldOut:
+        """Return counts of nothing."""
+        habits, dependences, odds = len(HABITS), len(DEPENDENCES), len(READINESS)
+        shapes = (1,), (habits, dependences), (habits,), (habits, odds), (2,)
+        return cls(*(np.zeros(shape, np.int64) for shape in shapes))
+
+    def plus(self, other: HeldOut) -> HeldOut:
+        """Return the sum."""
+        return HeldOut(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Inside(NamedTuple):
@@ -90,9 +125,8 @@ class Statistics:
         sparse matrix of scipy where that would be too large.
     probabilities
         What the votes reveal about the experts' probabilities; None if no votes had any.
-    trial
-        The log-likelihood of the answers given all others, if these count in full and if they do not, in
-        whole units; None if there was no trial (:mod:`covote.decoding.methods.learned`).
+    held_out
+        How well the default predicted held-out answers; None for other methods.
     """
 
     panel: Panel
@@ -101,7 +135,7 @@ class Statistics:
     share: NDArray[np.int64]
     counts: Any
     probabilities: ProbabilityCounts | None = None
-    trial: NDArray[np.int64] | None = None
+    held_out: HeldOut | None = None
 
     @classmethod
     def of(
@@ -135,9 +169,9 @@ class Statistics:
         mine, theirs = self.probabilities, other.probabilities
         probabilities = theirs if mine is None else mine.plus(theirs)
         items, share, counts = self.items + other.items, self.share + other.share, self.counts + other.counts
-        trials = [one.trial for one in (self, other) if one.trial is not None]
-        trial = np.sum(trials, axis=0) if trials else None
-        return Statistics(self.panel, self.method, items, share, counts, probabilities, trial)
+        tests = [one.held_out for one in (self, other) if one.held_out is not None]
+        held_out = tests[0].plus(tests[1]) if len(tests) > 1 else tests[0] if tests else None
+        return Statistics(self.panel, self.method, items, share, counts, probabilities, held_out)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the counts that are not 0: (cell x classes + class in ascending order, count)."""
@@ -198,10 +232,8 @@ class Statistics:
             "items": self.items,
             "panel": self.panel.to_dict(),
             "share": self.share.tolist(),
-            "trial": None if self.trial is None else self.trial.tolist(),
-            "probabilities": None
-            if self.probabilities is None
-            else {name: counts.tolist() for name, counts in self.probabilities._asdict().items()},
+            "held_out": _lists(self.held_out),
+            "probabilities": _lists(self.probabilities),
         }
         if statistics_format(path) == "json":
             body = {**head, "keys": keys.tolist(), "values": values.tolist()}
@@ -239,11 +271,11 @@ class Statistics:
             _check_counts(values, items)
             _check_counts(share, items)
             found = cls.of(panel, method, items, share, keys, values)
-            if head.get("trial") is not None:
-                trial = np.asarray(head["trial"], dtype=np.int64)
-                if trial.shape != (2,):
-                    raise ValueError("not two likelihoods")
-                found = replace(found, trial=trial)
+            if head.get("held_out") is not None:
+                test = HeldOut(**{k: np.asarray(v, np.int64) for k, v in head["held_out"].items()})
+                if [counts.shape for counts in test] != [counts.shape for counts in HeldOut.empty()]:
+                    raise ValueError("not one number per choice")
+                found = replace(found, held_out=test)
             if head.get("probabilities") is None:  # files of earlier versions have none
                 return found
             given = ProbabilityCounts(
@@ -260,6 +292,10 @@ class Statistics:
             raise FileError(
                 f"{path} holds no statistics of covote; write them with Statistics.save"
             ) from error
+
+
+def _lists(counts: ProbabilityCounts | HeldOut | None) -> dict[str, list[Any]] | None:
+    return None if counts is None else {name: array.tolist() for name, array in counts._asdict().items()}
 
 
 def _check_counts(counts: Array, items: int) -> None:

@@ -1,8 +1,20 @@
-"""Constants for interpreting experts' probabilities (:mod:`covote.decoding.curves`)."""
+"""What the default chooses from: kinds of habits, and how to interpret experts' probabilities."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+
+Habits = Literal["none", "common", "own"]
+HABITS: tuple[Habits, ...] = ("none", "common", "own")
+"""Whose habits wrong answers follow (:mod:`covote.decoding.answer_model`)."""
+
+DEPENDENCES = (0.0, 0.3, 1.0)
+"""Strengths of dependence that are tried for each kind (:mod:`covote.decoding.cross_validation`)."""
+
+READINESS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
+"""Logarithms of odds that are tried for how readily experts answer what they know."""
 
 POWERS = np.array([.02, .05, .1, .15, .2, .25, .3, .4, .5, .6, .7, .8, .9, 1, 1.2, 1.5, 2])  # fmt: skip
 """The powers to which an expert's probabilities may be raised."""

@@ -39,7 +39,7 @@ def checked_probabilities(
     asked = columns if per_vote else columns[owner]
     rows = np.ascontiguousarray(given.T)
     rows[asked == NOT_ASKED] = 0
-    wrong = np.argwhere(~((rows >= 0) & (rows <= 1)).T)
+    wrong = np.argwhere(~((rows >= 0) & (rows <= 1) | np.isnan(rows)).T)
     if len(wrong):
         n, r = wrong[0]
         name = panel.names[r if per_vote else owner[r]]

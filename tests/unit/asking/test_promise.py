@@ -107,7 +107,7 @@ def test_the_model_may_come_from_labels_and_then_promises_nothing():
     truth = np.random.default_rng(0).integers(0, 10, 1000)
     rule = Posterior.estimated(answers(truth, 1))
     assert rule.promise is None
-    assert settled(rule, answers(truth, 1), truth)[0] > 0.8
+    assert settled(rule, answers(truth, 1), truth)[0] > 0.75
 
 
 def test_upper_bounds_hold_as_often_as_they_say():

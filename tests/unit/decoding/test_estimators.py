@@ -101,14 +101,15 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
     assert (tuesday.index == decode(votes.part(150, 300), method=method, past=monday).index).all()
 
 
-def test_what_the_vote_teaches_continues_exactly():
-    votes, _ = similar(FANO.without("expert-1"), items=300)
-    # Only independent experts are learned from again.
-    monday = learned(InMemory(votes.part(0, 150)), DECODERS["learned"]()).statistics
-    tuesday = learned(InMemory(votes.part(150, 300)), DECODERS["learned"](past=monday)).statistics
-    whole = learned(InMemory(votes), DECODERS["learned"]()).statistics
-    assert (tuesday.counts == whole.counts).all()
-    assert (tuesday.share == whole.share).all()
+def test_later_votes_are_added_to_what_was_learned_before():
+    votes, truth = similar(FANO.without("expert-1"), items=300)
+    monday = learned(InMemory(votes.part(0, 250)), DECODERS["learned"]()).statistics
+    tuesday = learned(InMemory(votes.part(250, 300)), DECODERS["learned"](past=monday)).statistics
+    assert tuesday.items == 300
+    assert tuesday.held_out.answers == monday.held_out.answers + votes.part(250, 300).answers
+    assert (tuesday.counts >= monday.counts).all()
+    right = [(decode(votes.part(250, 300), past=past).index == truth[250:]).mean() for past in (None, monday)]
+    assert right[1] >= right[0]
 
 
 def test_statistics_that_do_not_belong_together_are_refused(tmp_path):

@@ -31,10 +31,13 @@ MUTATIONS = {
         )
     ],
     "learned": [
-        ("methods/learned.py", "WEIGHT * likely * ONE", "0 * likely * ONE"),
-        ("answering.py", "(count + PRIOR * share) / (total + PRIOR)", "(count + share) / (total + 1)"),
-        ("answering.py", "(1 - right) / np.maximum(many - 1, 1)", "1 - right"),
-        ("answering.py", "answers, (seen + 0.02) / (asked", "answers, (seen + 1) / (asked"),
+        ("answer_model.py", "(count + PRIOR * found) / (total + PRIOR)", "(count + found) / (total + 1)"),
+        ("answer_model.py", "(1 - right) * wrong)", "wrong)"),
+        ("answer_model.py", "(seen.toarray() - base * whole) / (whole + c)", "seen.toarray() / (whole + c)"),
+        ("learned_weights.py", "inside / within + outside / without", "inside + outside"),
+        ("cross_validation.py", "score[owner] - own", "score[owner]"),
+        ("who_answered.py", "experts - known, answers - d", "experts - known, d"),
+        ("sampling.py", "np.maximum(np.rint(expected[where]), 1)", "np.ones(len(where))"),
     ],
     "likelihood": [
         ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import linear
+from covote.decoding.cross_validation import choose
 from covote.decoding.gold import Gold, answer_parts, gold_rows
-from covote.decoding.lessons import Again, FromVote, Lessons, Rehearsal, Trial
-from covote.decoding.linear import ONE, UNHEARD, UNIT, across
+from covote.decoding.learned_weights import FitToVote, LearnedWeights, Refit
+from covote.decoding.linear import UNHEARD, UNIT, across
 from covote.decoding.loop import Decoder, Pass
+from covote.decoding.sampling import CountSample, DrawSample
 from covote.decoding.scoring import label_pieces, table_of
 from covote.decoding.shares import evidence as evidence_of
 from covote.decoding.shares import listed as ties_of
@@ -29,13 +31,6 @@ from covote.votes.rows import Rows, each_row
 
 Array = NDArray[Any]
 
-WEIGHT = 0.3
-"""Weight of the posterior relative to N_k / d_k.
-
-It is below 1/3, so the posterior never overturns a lead of one authority in three: it only settles ties and
-near ties.
-"""
-
 SHIFTS, SLOPES = np.arange(-4, 4.125, 0.125), 2.0 ** np.arange(-3, 3.25, 0.25)
 """Candidate shifts and slopes of the labels' log-odds, to fit gold items."""
 
@@ -45,66 +40,59 @@ SHIFT_SPREAD, SLOPE_SPREAD = 1.0, 0.5
 
 @dataclass(frozen=True)
 class LearnedVote(Decoder):
-    """The paper's vote, with near ties decided by how the experts answer.
+    """Start from the paper's vote, and learn three times how experts answer: expectation maximisation.
 
-    The vote s_k = N_k / d_k labels the items; tied items are divided among their classes, by the coupled
-    probabilities if there are any, else equally. From these labels the decoder learns how each expert
-    answers: how often it is right about classes that it knows, or how to interpret its probabilities there,
-    how certain it is inside and outside its expertise (:mod:`covote.decoding.curves`), and what it calls the
-    classes that it does not know (:mod:`covote.decoding.answering`). S_k is the log-likelihood of all answers
-    if the class is k. Authorities make the same mistakes, so the posterior is softmax(S / d), where d is the
-    mean number of authorities who answered. The label is the class with the best s_k + 0.3 posterior_k.
-    Classes that share the best s_k stay tied unless S leads each of the others by more than classes differ in
-    size.
+    The vote N_k / d_k labels the items; tied items are divided among their classes. From these labels the
+    decoder learns how each expert answers (:mod:`covote.decoding.answer_model`): how often it is right about
+    classes that it knows, and what its wrong answers are. S_k is the log-likelihood of all answers if the
+    class is k. It learns again from softmax(S), twice, and the label is the class with the best S_k.
 
-    If all experts are calibrated alike (the powers of their probabilities are similar), their coupled
-    probabilities count like d/2 further authorities: d/2 log q is added to S_k, where q is coupled from all
-    probabilities (:mod:`covote.decoding.fusion`), and the posterior is softmax(S / (d + d/2)).
+    Whether wrong answers follow no habits, habits common to all experts, or each expert's own is chosen by
+    predicting held-out answers (:mod:`covote.decoding.cross_validation`); so is whether classes differ in
+    size, and whether experts answer mostly what they know (:mod:`covote.decoding.who_answered`), which are
+    then added to S. Experts with habits of their own make the same mistakes, so the weights of d_k
+    authorities are divided by 1 + rho (d_k - 1), and those of others by 1 + rho (answers - 1).
+
+    Probabilities replace the weights inside expertise (:mod:`covote.decoding.curves`). If all experts are
+    calibrated alike, d/2 log q is added, where q is coupled from them (:mod:`covote.decoding.fusion`).
 
     A class that has the votes of all its authorities, who together know all other classes, is the label
     whatever the other experts say (Paper: Corollary 1).
 
-    If all other answers predict each answer better when they count in full (T = 1) than when they do not (T =
-    d^1/4), the experts make their mistakes independently. Then the decoder learns again, three times, from
-    softmax(S), and the label is the class with the best S_k. The same holds in a crowd, where everyone knows
-    every class; there the posterior is softmax(S / sqrt(d)).
-
-    The confidence is the posterior of the label. If there are gold items, each scored as if its class were
-    unknown, the log-odds are shifted and stretched to fit them: J. Platt (1999), "Probabilistic outputs for
-    support vector machines".
+    The confidence is the posterior of the label, softmax(S / T): T is 1 without habits, sqrt(D) with common
+    ones and in a crowd, and D with the experts' own, where D authorities answer an item, on average. If there
+    are gold items, each scored as if its class were unknown, the log-odds are shifted and stretched to fit
+    them: J. Platt (1999), "Probabilistic outputs for support vector machines".
 
     Parameters
     ----------
     odds
-        How many times as likely as each other tied class a class must be to become the label. This should
-        cover how unequal in size classes may be; 1 labels everything. By default it is as large as the vote's
-        labels are unequal: two standard deviations of the logarithms of their numbers (in a crowd: 1).
+        How many times as likely as each other class with the best vote a class must be to become the label,
+        if several share it; 1 labels everything.
     gold
         Items whose class is known, to learn from and to calibrate the confidence on: ``{item: class}``.
     past
         Statistics of earlier votes of the same panel, to which these votes are added.
     """
 
-    odds: float | None = None
+    odds: float = 1.25
     gold: Gold | None = None
     past: Statistics | None = None
 
     def __post_init__(self) -> None:
-        if self.odds is not None and not 1 <= self.odds < math.inf:
+        if not 1 <= self.odds < math.inf:
             raise InputError(f"odds must be a number from 1 (label everything) upwards, not {self.odds}")
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """Learn from the vote, test whether answers count in full, learn again if so, and calibrate."""
-        gold, past = self.gold, self.past
-        return (
-            FromVote(gold, past), Rehearsal(gold, past), Trial(gold),
-            *[Again(gold, past)] * 3, Calibration(self),
-        )  # fmt: skip
+        """Learn from the vote, choose the habits on a sample, learn again twice, and calibrate."""
+        again = Refit(self.gold, self.past)
+        sample = DrawSample(choose), CountSample(choose)
+        return FitToVote(self.gold, self.past), *sample, again, again, Calibration(self)
 
     # Labels
 
-    def score(self, votes: Votes, weights: Lessons, evidence: bool = True) -> Labels:
+    def score(self, votes: Votes, weights: LearnedWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
 
         def label(rows: Rows) -> Labels:
@@ -112,26 +100,26 @@ class LearnedVote(Decoder):
 
         return label_pieces(votes, label, answer_parts)
 
-    def labels(self, rows: Rows, weights: Lessons, score: Array, evidence: bool) -> Labels:
+    def labels(self, rows: Rows, weights: LearnedWeights, score: Array, evidence: bool) -> Labels:
         """Return the labels of answer rows, given S."""
         panel, row = rows.votes.panel, np.arange(len(rows))
         vote = shares_of(rows)
         share, level = vote.share, vote.best
         many = across(np.add, level.astype(np.int64)) > 1
         likely = weights.posterior(score)
-        total = score
-        if not weights.outright:
-            total = np.rint(share * ONE).astype(np.int64) + np.rint(WEIGHT * likely * ONE).astype(np.int64)
-        top = across(np.maximum, total)
-        first = total == top[:, None]
+        top = across(np.maximum, score)
+        first = score == top[:, None]
         index = np.where(across(np.maximum, share) >= 0, first.argmax(axis=1), -1)
-        # Classes with the best share stay tied unless S leads by the odds; equal scores tie anyway.
+        # Classes with the best share stay tied unless one leads by the odds; equal scores tie anyway.
         among = np.where(level, score, UNHEARD)
         leader = across(np.maximum, among)
         among[row, among.argmax(axis=1)] = UNHEARD
         lead = leader - across(np.maximum, among)
-        odds = weights.unequal if self.odds is None else math.log(self.odds)
-        undecided = many & level[row, index] & (lead < max(round(odds * UNIT), 1))
+        undecided = (
+            many
+            & level[row, index]
+            & (lead < max(round(math.log(self.odds) * weights.temperature * UNIT), 1))
+        )
         undecided |= (across(np.add, first.astype(np.int64)) > 1) & (index >= 0)
         tied = many | undecided
         listed = np.where(many[:, None], level, first)
@@ -142,16 +130,16 @@ class LearnedVote(Decoder):
         if not evidence:
             return Labels(panel, index, tied, ties)
         chance = np.where(index >= 0, likely[row, index], across(np.maximum, np.where(listed, likely, 0)))
-        behind = evidence_of(rows, vote, index, tied, trusted(chance, weights.trust), likely)
+        behind = evidence_of(rows, vote, index, tied, calibrated(chance, weights.calibration), likely)
         return Labels(panel, index, tied, ties, behind)
 
-    def proba(self, votes: Votes, weights: Lessons) -> NDArray[np.float64]:
+    def proba(self, votes: Votes, weights: LearnedWeights) -> NDArray[np.float64]:
         """Return the probability of every class, given all answers."""
         return table_of(votes, lambda rows: weights.posterior(weights.scores(rows)), answer_parts)
 
     # Gold
 
-    def apart(self, votes: Votes, weights: Lessons) -> Iterator[tuple[Rows, Array, Array, Array]]:
+    def apart(self, votes: Votes, weights: LearnedWeights) -> Iterator[tuple[Rows, Array, Array, Array]]:
         """Yield (gold items, where they are, their classes, scores learned without each of them)."""
         where, truth = gold_rows(self.gold, votes)
         for rows, span in each_row(votes.subset(where)).pieces():
@@ -162,7 +150,7 @@ class LearnedVote(Decoder):
             np.subtract.at(score, (owner, known[owner]), less)
             yield rows, where[span], known, score
 
-    def held_out(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
+    def held_out(self, votes: Votes, weights: LearnedWeights) -> NDArray[np.int64]:
         """Return the labels of gold items (-1 for others), each as if its own class were not known."""
         found = np.full(len(votes), -1, np.int64)
         for rows, where, _, score in self.apart(votes, weights):
@@ -179,11 +167,11 @@ class Calibration(Pass):
 
     decoder: LearnedVote
 
-    def needed(self, weights: Lessons) -> bool:
+    def needed(self, weights: LearnedWeights) -> bool:
         """Whether there are gold items."""
         return self.decoder.gold is not None
 
-    def count(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
+    def count(self, votes: Votes, weights: LearnedWeights) -> NDArray[np.int64]:
         """Return the log-likelihood of the gold items' labels (shifts x slopes), in whole units."""
         found = np.zeros((len(SHIFTS), len(SLOPES)), np.int64)
         for rows, _, truth, score in self.decoder.apart(votes, weights):
@@ -192,34 +180,34 @@ class Calibration(Pass):
             found += log_likelihoods(weights.posterior(score)[at, index[at]], index[at] == truth[at])
         return found
 
-    def learn(self, panel: Panel, counts: NDArray[np.int64], weights: Lessons) -> Lessons:
-        """Return the same lessons with the best shift and slope."""
-        return replace(weights, trust=trust_of(counts))
+    def learn(self, panel: Panel, counts: NDArray[np.int64], weights: LearnedWeights) -> LearnedWeights:
+        """Return the same weights with the best shift and slope."""
+        return replace(weights, calibration=fit_calibration(counts))
 
 
 def log_likelihoods(chance: Array, right: Array) -> NDArray[np.int64]:
     """Return the log-likelihood of right and wrong labels for each shift and slope, in whole units."""
     found = np.zeros((len(SHIFTS), len(SLOPES)), np.int64)
     for place, shift in enumerate(SHIFTS):
-        says = trusted(chance[:, None], (shift, SLOPES))
+        says = calibrated(chance[:, None], (shift, SLOPES))
         likely = np.log(np.where(right[:, None], says, 1 - says))
         found[place] = np.rint(likely * UNIT).astype(np.int64).sum(axis=0)
     return found
 
 
-def trust_of(fit: NDArray[np.int64]) -> tuple[float, float]:
+def fit_calibration(fit: NDArray[np.int64]) -> tuple[float, float]:
     """Return the best shift and slope."""
-    strange = (SHIFTS[:, None] / SHIFT_SPREAD) ** 2 + (np.log(SLOPES) / SLOPE_SPREAD) ** 2
-    shift, slope = np.divmod(int((fit / UNIT - strange / 2).argmax()), len(SLOPES))
+    penalty = (SHIFTS[:, None] / SHIFT_SPREAD) ** 2 + (np.log(SLOPES) / SLOPE_SPREAD) ** 2
+    shift, slope = np.divmod(int((fit / UNIT - penalty / 2).argmax()), len(SLOPES))
     return float(SHIFTS[shift]), float(SLOPES[slope])
 
 
-def trusted(chance: Array, trust: tuple[Any, Any] | None) -> NDArray[np.float64]:
+def calibrated(chance: Array, calibration: tuple[Any, Any] | None) -> NDArray[np.float64]:
     """Return the calibrated probability that labels are right: their log-odds, shifted and stretched."""
-    if trust is None:
+    if calibration is None:
         return chance
     clipped = np.clip(chance, 1e-6, 1 - 1e-6)
-    odds = trust[0] + trust[1] * np.log(clipped / (1 - clipped))
+    odds = calibration[0] + calibration[1] * np.log(clipped / (1 - clipped))
     found: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -14, 14)))
     return found
 
