@@ -119,7 +119,7 @@ def find_columns(
     if len(chances) > 1:
         raise InputError(f"columns {chances[0]!r} and {chances[1]!r} both hold probabilities; remove one")
     chance = chances[0] if chances else None
-    if all(usual) and shape != "wide":
+    if all(usual) and shape != "wide" and not (matchers and _named_like_columns(usual, matchers, look)):
         return Columns(usual[0], usual[1], usual[2], chance)
     if shape != "long" and not any(chosen[1:]):
         found = _wide(names, chosen[0], matchers, look, sure=shape == "wide")
@@ -129,6 +129,18 @@ def find_columns(
     if None in (item, expert, label):
         raise _missing_column((item, expert, label), names, matchers)
     return Columns(item, expert, label, chance)
+
+
+def _named_like_columns(
+    usual: Sequence[str | None], matchers: tuple[Matcher, Matcher], look: Callable[[], pa.Table]
+) -> bool:
+    """Whether columns that are called worker and label are those of experts with these names."""
+    experts, classes = matchers
+    who = str(usual[1])
+    if not any(experts.find(name) >= 0 for name in usual[1:]):
+        return False
+    column = look().column(who)
+    return _share(column, classes) > _share(column, experts)
 
 
 def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
@@ -217,8 +229,8 @@ def _wide_without_panel(
         return None
     if item is None:
         item = next((name for name in USUAL[0] if name in names), None) or _item(names, look)
-    rest = [name for name in names if name != item]
     sample = look()
+    rest = [name for name in names if name != item and _holds_names(sample.column(name))]
     values = {name: set(_values(sample.column(name))) for name in rest}
     sizes = {name: len(_values(sample.column(name))) for name in rest}
     alone = [
@@ -227,9 +239,10 @@ def _wide_without_panel(
         if not any(values[name] & values[other] for other in rest if other != name)
         and 2 * len(values[name]) > sizes[name]
     ]
-    ignored = alone if len(rest) - len(alone) > 1 else []
-    answers = [name for name in rest if name not in ignored]
-    return Columns(item, answers={name: i for i, name in enumerate(answers)}, ignored=tuple(ignored))
+    left_out = alone if len(rest) - len(alone) > 1 else []
+    answers = [name for name in rest if name not in left_out]
+    ignored = tuple(name for name in names if name != item and name not in answers)
+    return Columns(item, answers={name: i for i, name in enumerate(answers)}, ignored=ignored)
 
 
 def _values(column: Any) -> list[Any]:
@@ -276,14 +289,19 @@ def _holding(
 
 def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
     """Return the share of the filled cells of a column that hold a name of the panel."""
-    import pyarrow as pa
-
-    if pa.types.is_nested(column.type):
+    if not _holds_names(column):
         return 0.0
     found = encoded(column)
     codes = np.array([*map(matcher.find, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
     said = codes[codes != NULL]
     return float(((said >= 0) | (said == NONE_OF_MINE)).mean()) if len(said) else 0.0
+
+
+def _holds_names(column: pa.ChunkedArray) -> bool:
+    """Whether a column may hold names: no lists, and no types of other libraries such as UUID or JSON."""
+    import pyarrow as pa
+
+    return not (pa.types.is_nested(column.type) or isinstance(column.type, pa.BaseExtensionType))
 
 
 def _item(names: list[str], look: Callable[[], pa.Table]) -> str | None:

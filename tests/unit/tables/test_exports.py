@@ -467,6 +467,55 @@ def test_a_dataset_without_rows_has_no_votes(tmp_path):
         TableFile(folder, exports=True)
 
 
+def argilla_record(label, **about):
+    response = {"value": label, "status": "submitted", "user_id": "u1"}
+    return {**about, "fields": {"text": label}, "responses": {"bird": [response]}}
+
+
+def test_records_0_and_1_stay_apart(tmp_path):
+    place = tmp_path / "argilla.json"
+    place.write_text(json.dumps([argilla_record("robin", id=0), argilla_record("raven", id=1)]))
+    assert TableFile(place, exports=True).table().column("item").to_pylist() == [0, 1]
+    place.write_text(json.dumps([argilla_record("robin"), argilla_record("raven", id=1)]))
+    with pytest.raises(InputError, match="record 1 has no id, and another has the id 1"):
+        TableFile(place, exports=True)
+    place.write_text(json.dumps([argilla_record("robin", id="7"), argilla_record("raven", id=7)]))
+    with pytest.raises(InputError, match="item 7 is there as text and as a number"):
+        TableFile(place, exports=True)
+
+
+def test_tasks_of_several_files_need_ids(tmp_path):
+    for name, label in (("a", "robin"), ("b", "raven")):
+        task = annotated([chosen(label)])
+        task.pop("id", None)
+        (tmp_path / f"{name}.json").write_text(json.dumps([task]))
+    with pytest.raises(InputError, match=r"record 1 has no id, and that of another file has none"):
+        TableFile(tmp_path, exports=True)
+    assert TableFile(tmp_path / "a.json", exports=True).table().column("item").to_pylist() == [1]
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def test_answers_of_a_hundred_thousand_brackets_are_rejected_in_one_line(tmp_path):
+    (tmp_path / "turk.csv").write_text(f'HITId,WorkerId,Answer.taskAnswers\nh1,w1,"{DEEP}"\n')
+    said = {"workerId": "w1", "annotationData": {"content": DEEP}}
+    record = {"datasetObjectId": "0", "annotations": [said], "dataObject": {}}
+    (tmp_path / "truth.json").write_text(json.dumps([record]))
+    for name in ("turk.csv", "truth.json"):
+        with pytest.raises(FileError, match=r"record 1 is not as that tool writes it"):
+            TableFile(tmp_path / name, exports=True)
+
+
+@pytest.mark.parametrize("label", [{"_type": "ClassLabel"}, {"_type": "ClassLabel", "names": 3}])
+def test_a_parquet_file_of_a_dataset_without_names_of_classes_is_rejected(tmp_path, label):
+    table = pa.table({"item": ["a"], "expert": ["A"], "label": [0]})
+    about = json.dumps({"info": {"features": {"label": label}}})
+    pq.write_table(table.replace_schema_metadata({"huggingface": about}), tmp_path / "x.parquet")
+    with pytest.raises(FileError, match="classes cannot be read"):
+        TableFile(tmp_path / "x.parquet", exports=True)
+
+
 def test_every_format_has_an_example():
     names = {one.name for one in (*OBJECTS.values(), *TABLES.values())}
     assert names == set(EXPORTS.values()) - {"a Hugging Face dataset"}

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
@@ -279,3 +280,38 @@ def test_indices_beyond_a_dictionary_are_refused(column):
     broken = pa.DictionaryArray.from_arrays(pa.array([0, 1 << 20]), pa.array(columns[column]), safe=False)
     with pytest.raises(InputError, match="damaged table"):
         Votes.from_table(pa.table({**columns, column: broken}), panel)
+
+
+ODD = {
+    "uuid": pa.ExtensionArray.from_storage(
+        pa.uuid(), pa.array([uuid.UUID(int=n).bytes for n in (2, 1)], pa.binary(16))
+    ),
+    "json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', "2"])),
+    "views of text": pa.array(["so", "so"], pa.string_view()),
+    "lists": pa.array([[1], [2]]),
+    "structs": pa.array([{"a": 1}, {"a": 2}]),
+    "months": pa.array([(1, 2, 3), (1, 2, 4)], pa.month_day_nano_interval()),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("with_panel", [True, False])
+def test_columns_of_odd_types_next_to_wide_answers_are_ignored(tmp_path, kind, with_panel):
+    table = pa.table({"item": ["x", "y"], "ann": ["cat", "cat"], "note": ODD[kind], "bob": ["dog", "cat"]})
+    panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"]) if with_panel else None
+    found = [Votes.from_table(table, panel)]
+    if kind != "months":  # which Parquet does not have
+        pq.write_table(table, tmp_path / "votes.parquet")
+        found.append(Votes.load(tmp_path / "votes.parquet", panel))
+    for votes in found:
+        if with_panel or kind != "views of text":
+            assert votes.panel.names == ("ann", "bob")
+            assert votes.dense.tolist() == [[0, 1], [0, 0]]
+
+
+def test_experts_called_worker_and_label_have_columns_of_answers():
+    panel = Panel(["cat", "dog"], [[1, 1], [1, 1], [1, 1]], ["worker", "label", "bob"])
+    wide = {"item": ["x", "y"], "worker": ["cat", "dog"], "label": ["dog", None], "bob": ["cat", "cat"]}
+    assert Votes.from_table(wide, panel).dense.tolist() == [[0, 1, 0], [1, -1, 0]]
+    long = {"item": ["x", "x"], "worker": ["bob", "label"], "label": ["dog", "cat"]}
+    assert Votes.from_table(long, panel).dense.tolist() == [[-1, 0, 1]]

@@ -142,7 +142,7 @@ def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Expo
         with naming(path):
             try:
                 found.read(rows.counted(records), rows)
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 if isinstance(error, CovoteError):
                     raise
                 what = f"has no {error}" if isinstance(error, KeyError) else "is not as that tool writes it"

@@ -19,7 +19,7 @@ def fits(record: Mapping[str, Any]) -> bool:
 def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
     """Add the responses that were submitted; a user is named by an id."""
     for record in records:
-        item = record.get("id") or record.get("external_id") or rows.record
+        item = rows.named(record.get("id"), record.get("external_id"))
         for user, status, answers in _responses(record["responses"] or {}):
             if status not in (None, "submitted"):
                 rows.drop(f"{status} response")

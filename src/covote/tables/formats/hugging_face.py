@@ -61,7 +61,13 @@ def from_parquet(path: Path, metadata: Mapping[bytes, bytes] | None) -> pa.Table
         return None
     import pyarrow.parquet as pq
 
-    return _with_names(pq.read_table(path), features)
+    try:
+        return _with_names(pq.read_table(path), features)
+    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise FileError(
+            f"{path} is a Hugging Face dataset whose classes cannot be read: {reason}; save it again"
+        ) from error
 
 
 def _with_names(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:

@@ -29,9 +29,10 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
     """
     predictions = []
     for task in records:
-        data, number = task["data"], task.get("id", rows.record)
-        what = f"task {number}"
-        item = data["item"] if isinstance(data.get("item"), str | int) else number
+        data = task["data"]
+        what = f"task {task.get('id', rows.record)}"
+        own = data["item"] if isinstance(data.get("item"), str | int) else None
+        item = rows.named(own, task.get("id"))
         for said in task.get("annotations") or []:
             if said.get("was_cancelled") or said.get("skipped"):
                 rows.drop("cancelled annotation")

@@ -36,11 +36,26 @@ class Rows:
         self.found: list[tuple[Any, Any, Mapping[str, str | None], float | None, Mapping[str, Any]]] = []
         self._dropped: Counter[str] = Counter()
         self._unfit: dict[str, InputError] = {}  # questions with answers that are not one label
+        self._given: set[str] = set()  # names of items
+        self._numbered: dict[int, str] = {}  # items without a name, and the files that have them
 
     def counted(self, records: Iterable[Value]) -> Iterator[Value]:
         """Yield the records, and count them."""
         for self.record, one in enumerate(records, start=1):
             yield one
+
+    def named(self, *names: Any) -> Any:
+        """Return the first name of an item that is there, or else the number of its record."""
+        for name in names:
+            if name is not None and name != "":
+                self._given.add(str(name))
+                return name
+        if self._numbered.setdefault(self.record, self.file) != self.file:
+            raise InputError(
+                f"record {self.record} has no id, and that of another file has none; the items of several "
+                "files need ids"
+            )
+        return self.record
 
     def add(
         self,
@@ -107,7 +122,12 @@ class Rows:
             for error in self._unfit.values():
                 raise error
             return None
+        both = next((number for number in self._numbered if str(number) in self._given), None)
+        if both is not None:
+            raise InputError(f"record {both} has no id, and another has the id {both}; give all of them ids")
         items, experts, labels, chances, more = zip(*self.found, strict=True)
+        _refuse_alike("item", items)
+        _refuse_alike("expert", experts)
         columns = {"item": _column(items), "expert": _column(experts)}
         for question in asked:
             answers = _column([said.get(question) for said in labels])
@@ -121,6 +141,14 @@ class Rows:
             if name not in columns and name.lower() not in _OWN and all(map(_is_plain, values)):
                 columns[name] = _column(values)
         return pa.table(columns)
+
+
+def _refuse_alike(what: str, names: Sequence[Any]) -> None:
+    """Reject names that differ only in their type, 7 and "7": in a table they would be the same."""
+    seen: dict[str, type] = {}
+    for kind, name in dict.fromkeys((type(name), name) for name in names):
+        if seen.setdefault(str(name), kind) is not kind:
+            raise InputError(f"{what} {name!r} is there as text and as a number; write both the same way")
 
 
 def _is_plain(value: Any) -> bool:
