@@ -70,22 +70,21 @@ def selected(batch: Batch, columns: Sequence[str] | None) -> Batch:
 
 
 def matrix(batch: Batch) -> NDArray[Any]:
-    """Return a batch as one array: numbers side by side, or a single column of text as it is.
+    """Return a batch as one array: the columns of numbers side by side, or a single column of text as it is.
 
-    >>> matrix({"age": np.array([50, 60]), "dose": np.array([0.5, 1.0])})
+    >>> matrix({"age": np.array([50, 60]), "dose": np.array([0.5, 1.0]), "name": np.array(["ann", "bob"])})
     array([[50. ,  0.5],
            [60. ,  1. ]])
     """
     if isinstance(batch, np.ndarray):
         return batch
-    columns = list(batch.values())
-    text = [name for name, column in batch.items() if column.dtype.kind not in "fiub"]
-    if text and len(columns) == 1:
-        return columns[0]
-    if text:
+    columns = [column for column in batch.values() if column.dtype.kind in "fiub"]
+    if not columns and len(batch) == 1:
+        return next(iter(batch.values()))
+    if not columns:
         raise ExpertError(
-            f"takes numbers, but the column {text[0]!r} has none; choose columns with --columns, or for this "
-            "expert alone with columns = [...] next to its model"
+            f"takes numbers, or one column of text, and the data have several: {', '.join(batch)}; choose one "
+            "with --columns, or for this expert alone with columns = [...] next to its model"
         )
     if len(columns) == 1 and columns[0].ndim > 1:
         return columns[0]

@@ -11,14 +11,15 @@ import threading
 import time
 import weakref
 import zlib
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from covote.errors import ExpertError
+from covote.errors import ExpertError, InputError
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
@@ -149,7 +150,9 @@ class Connections:
         self._kind = _Https if parts.scheme == "https" else _Http
         self._host, self._port = parts.hostname or "", parts.port
         self._server = without_password(f"{parts.scheme}://{parts.netloc}")
-        self._timeout, self._retries, self._key = timeout, retries, key
+        self._timeout, self._retries = timeout, retries
+        self._secrets: list[str] = []
+        self._authorization = self._authorized(parts.username, parts.password, key)
         self._idle: list[_Http | _Https] = []
         weakref.finalize(self, _close, self._idle)
 
@@ -182,8 +185,8 @@ class Connections:
         except IndexError:
             connection, used = self._kind(self._host, self._port, timeout=self._timeout), False
         headers = {"Accept": "application/json"}
-        if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key}"
+        if self._authorization is not None:
+            headers["Authorization"] = self._authorization
         if data is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -219,9 +222,28 @@ class Connections:
         failure = f"answered {method} {path} with status {answer.status}{detail and ': ' + detail}"
         return answer.status, said, failure, answer.headers.get("Retry-After")
 
+    def _authorized(self, user: str | None, password: str | None, key: str | None) -> str | None:
+        """Return what proves who asks: a key, or the name and the password that the address has."""
+        if key is not None:
+            if user is not None:
+                raise InputError(
+                    f"the address of {self._server} has a name and a password, and key_env names a key; a "
+                    "server takes one of them"
+                )
+            self._secrets = [key]
+            return f"Bearer {key}"
+        if user is None:
+            return None
+        password = unquote(password or "")
+        code = b64encode(f"{unquote(user)}:{password}".encode()).decode()
+        self._secrets = [secret for secret in (code, password) if secret]
+        return f"Basic {code}"
+
     def without_key(self, text: str) -> str:
-        """Return a text without the key, which a server may quote."""
-        return text if self._key is None else text.replace(self._key, "***")
+        """Return a text without the key or the password, which a server may quote."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):

@@ -33,6 +33,16 @@ KINDS: dict[str, Kind] = {
 """The kinds of models. A new one is one object, and one line here."""
 _ENDINGS = {ending: kind for kind in KINDS.values() for ending in kind.endings}
 
+_WEIGHTS = (
+    "a {} file holds weights without the network, or a pickle: save the program in torch with "
+    'torch.export.save(torch.export.export(model, (example,)), "model.pt2"), or as ONNX'
+)
+_KERAS = "save the model as ONNX (python -m tf2onnx.convert), or write a python: function that asks it"
+_OTHER_FILES = {ending: _WEIGHTS.format(ending) for ending in (".pt", ".pth", ".ckpt", ".safetensors")}
+_OTHER_FILES |= dict.fromkeys((".h5", ".keras", ".tflite"), _KERAS)
+_OTHER_FILES |= {".py": 'a function in a module is written "python:module:function", without .py'}
+"""What to do about files that cannot be read as models."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -97,10 +107,9 @@ def entry(model: Any) -> Entry:
     name, colon, place = use.partition(":")
     kind = KINDS.get(name) if colon else _ENDINGS.get(Path(use).suffix.lower().removeprefix("."))
     if kind is None:
-        raise InputError(
-            f"unknown kind of model = {without_password(use)!r}; begin it with one of {', '.join(KINDS)} and "
-            "a colon"
-        )
+        ending = Path(use).suffix.lower()
+        hint = _OTHER_FILES.get(ending, f"begin it with one of {', '.join(KINDS)} and a colon")
+        raise InputError(f"unknown kind of model = {without_password(use)!r}; {hint}")
     kind.check(options)
     return Entry(use, kind, use if kind.remote or not colon else place, options)
 

@@ -137,9 +137,11 @@ def _address(url: str) -> SplitResult:
             return parts
     except ValueError:  # a port that is not a number, brackets around nothing
         pass
+    shown = without_password(url)
     raise InputError(
-        f'model "{without_password(url)}" is not understood; the address of a model on an inference server '
-        "looks like http://localhost:8080/v2/models/NAME"
+        f'model "{shown}" is not understood; the address of a model on an inference server looks like '
+        f'http://localhost:8080/v2/models/NAME; for a language model write "chat:{shown}", for a server of '
+        f'your own "json:{shown}"'
     )
 
 

@@ -1,5 +1,6 @@
 """Language models as experts, against a server that knows the answers and misbehaves."""
 
+import base64
 import json
 import re
 import threading
@@ -439,6 +440,25 @@ def test_a_few_scores_that_are_far_too_low_do_not_make_an_option_likely():
     scores[:20, 3] -= 200.0  # followed to the end, token by token
     fair, _ = from_scores(calibrated(scores))
     assert np.mean(fair == truth) > 0.95
+
+
+def test_the_name_and_the_password_of_an_address_are_sent_and_never_told(monkeypatch):
+    def refuse(handler, *_):
+        handler.send(401, {"error": {"message": f"{handler.headers['Authorization']} hu sh is wrong"}})
+        return True
+
+    with Stub() as stub:
+        address = stub.url.replace("//", "//ann:hu%20sh@")
+        assert open_expert("e", KNOWS, f"chat:{address}").answer(items("ant")).label[0] == 0
+        assert stub.keys == {"Basic " + base64.b64encode(b"ann:hu sh").decode()}
+    with Stub(behave=refuse) as stub:
+        address = stub.url.replace("//", "//ann:hu%20sh@")
+        with pytest.raises(ExpertError, match=r"status 401: Basic \*\*\* \*\*\* is wrong"):
+            open_expert("e", KNOWS, f"chat:{address}").answer(items("ant"))
+    monkeypatch.setenv("STUB_KEY", "sk-1")
+    with pytest.raises(InputError, match="has a name and a password, and key_env names a key") as told:
+        open_expert("e", KNOWS, {"use": f"chat:{address}", "key_env": "STUB_KEY"})
+    assert "hu" not in str(told.value).replace("http", "")
 
 
 def test_a_plain_json_server():

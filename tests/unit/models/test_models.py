@@ -387,6 +387,10 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
     ("torch:skin.onnx", FileError, "cannot be loaded as a torch exported program"),
     ("joblib:skin.onnx", FileError, "cannot be loaded"),
     ("http://localhost:1/skin", InputError, "looks like http://localhost:8080/v2/models/NAME"),
+    ("http://ann:hush@host/v1", InputError, "language model write .chat:http:..host.v1., .* .json:http"),
+    ("skin.pt", InputError, "a .pt file holds weights .*torch.export.save.*model.pt2"),
+    ("skin.keras", InputError, "save the model as ONNX"),
+    ("rules.py", InputError, "is written .python:module:function., without .py"),
     ({"use": "http://localhost:1/v2/models/skin", "retries": -1}, InputError, "retries = -1"),
     ({"use": "http://localhost:1/v2/models/skin", "timeout": 0}, InputError, "timeout = 0"),
     ({"use": "onnx:skin.onnx", "logits": "no"}, InputError, "logits = 'no' must be true or false"),
@@ -436,6 +440,17 @@ def test_the_page_about_experts_names_every_option():
     page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
     for name in {*COMMON, *(name for kind in KINDS.values() for name in kind.options)}:
         assert f"`{name}`" in page, name
+
+
+def test_a_model_that_takes_a_matrix_gets_the_columns_of_numbers(fitted, iris, tmp_path):
+    X, _ = iris
+    batch = {"name": np.array(["x"] * len(X), dtype=object), **{f"x{k}": X[:, k] for k in range(X.shape[1])}}
+    batch["day"] = np.zeros(len(X), dtype="datetime64[D]")
+    expert = open_expert("iris", PANEL_ORDER, fitted)
+    assert expert.answer(batch).label.tolist() == expert.answer(X).label.tolist()
+    texts = {"title": batch["name"], "text": batch["name"]}
+    with pytest.raises(ExpertError, match=r"takes numbers, or one column of text, .* several: title, text"):
+        expert.answer(texts)
 
 
 def edits(batch):
