@@ -36,6 +36,10 @@ class ExpertError(CovoteError, RuntimeError):
     """An expert that failed to answer: an exception, a time-out, an unusable answer."""
 
 
+class OutageError(ExpertError):
+    """A server that failed to answer in a way that may pass: a time-out, a lost connection, status 503."""
+
+
 class FileError(CovoteError, OSError):
     """A file that cannot be read, understood or written."""
 

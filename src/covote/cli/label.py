@@ -91,9 +91,13 @@ def label(
         ),
     ] = False,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Stop at the first failing expert instead of continuing without it."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--strict/--no-strict",
+            help="Stop at the first failure of an expert, or at none (default: only if one has no usable "
+            "answer to its first batch, after every expert was asked about one).",
+        ),
+    ] = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Ask experts again whose data or model has changed.")
     ] = False,

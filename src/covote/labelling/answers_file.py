@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -24,6 +25,8 @@ from covote.tables.names import NOT_ASKED
 from covote.tables.stored_answers import SCHEMA, SEALED, STEP, StoredAnswers
 
 ENDING = ".answers.sqlite"
+WAIT = 60.0
+"""Seconds that a run waits for others to have read the file."""
 
 
 class AnswersFile(StoredAnswers):
@@ -39,12 +42,35 @@ class AnswersFile(StoredAnswers):
 
     def _prepare(self) -> None:
         # Alone with the file, SQLite needs no shared memory, which network folders do not have.
-        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
-            self._db.execute(f"PRAGMA {pragma}")
+        started = time.monotonic()
+        while True:
+            try:
+                for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
+                    self._db.execute(f"PRAGMA {pragma}")
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or not self._is_read():
+                    raise
+                if time.monotonic() - started > WAIT:
+                    raise FileError(
+                        f"another program has been reading {self.path} for {WAIT:.0f} s; close it there, or "
+                        "choose another -o"
+                    ) from error
+                time.sleep(0.05)
         with self.transaction():
             if not self._value("SELECT count(*) FROM sqlite_schema"):
                 for statement in SCHEMA.split(";\n")[:-1]:
                     self._db.execute(statement)
+
+    def _is_read(self) -> bool:
+        """Whether others that keep this process from writing only read: then they can be read next to."""
+        try:
+            # Let go of the locks that the attempt to write has taken; the next access does that.
+            self._db.execute("PRAGMA locking_mode = NORMAL")
+            self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError:
+            return False
+        return True
 
     def close(self) -> None:
         """Close the file; all of it is then in one piece. A file without a single answer is removed."""
@@ -149,6 +175,10 @@ class AnswersFile(StoredAnswers):
     def heard(self, expert: Any) -> bool:
         """Whether there is any answer of an expert."""
         return bool(self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert)))
+
+    def count(self, expert: Any) -> int:
+        """Return how many items an expert was asked about."""
+        return int(self._value("SELECT count(*) FROM answers WHERE expert = ?", self._key(expert)))
 
     def note(self, expert: Any) -> str:
         """Return what the first unusable answer was; empty if there is none."""

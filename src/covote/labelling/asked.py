@@ -38,7 +38,9 @@ class Asking:
     batch
         Items per batch.
     strict
-        Stop at the first failure of an expert, instead of going on without the answer.
+        True stops at the first failure of an expert, False goes on without the answer. By default (None) a
+        run stops only if an expert has no usable answer to its first batch, once all were asked about one:
+        that is mostly a mistake in the panel.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
     models
@@ -48,7 +50,7 @@ class Asking:
     ask: str | Asker = "everyone"
     budget: float | None = None
     batch: int = 1024
-    strict: bool = False
+    strict: bool | None = None
     refresh: bool = False
     models: str | os.PathLike[str] | None = None
 

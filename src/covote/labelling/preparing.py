@@ -50,6 +50,8 @@ class Prepared:
     experts: Sequence[Candidate]
     servers: Mapping[int, ModelExpert]
     """The experts whose models are on servers, opened."""
+    unopened: Mapping[int, str]
+    """Why experts that are to be asked cannot be opened."""
     seen: Mapping[int, str]
     """What the files of each batch look like, by its first item."""
 
@@ -57,14 +59,12 @@ class Prepared:
 def prepare(
     data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: Trust
 ) -> Prepared:
-    """Open everything once, so that mistakes are found before any work is done; reject stale answers."""
+    """Open all that is to be asked, so that mistakes are found before any work; reject stale answers.
+
+    Experts that have answered everything are not opened.
+    """
     files = files_of(data.path)
     candidates = _candidates(panel, models, trust)
-    servers = {}
-    for i, candidate in enumerate(candidates):
-        expert = opened(candidate, models)
-        if candidate.remote:
-            servers[i] = expert
     seen = glance(files)
     before = kept.fact("data") or {}
     content, images = _content(before, data.path, files, seen)
@@ -82,8 +82,28 @@ def prepare(
         "size": None if data.size is None else list(data.size),
     }
     move = _Move(before, images)
+    stale, moving = _compared(kept, candidates, facts, data.path, refresh, move)
+    servers: dict[int, ModelExpert] = {}
+    unopened: dict[int, str] = {}
+    for i, candidate in enumerate(candidates):
+        name = candidate.name
+        if name not in (*stale, *moving) and kept.count(name) == source.items:
+            continue
+        try:
+            expert = opened(candidate, models)
+        except CovoteError as error:
+            unopened[i] = str(error)
+        else:
+            servers |= {i: expert} if candidate.remote else {}
     with kept.transaction():
-        _settle(kept, candidates, facts, data.path, refresh, move)
+        for i, candidate in enumerate(candidates):
+            if i in unopened:
+                continue
+            if candidate.name in moving:
+                kept.move(candidate.name, move.source)
+            elif candidate.name in stale:
+                kept.forget(candidate.name)
+            kept.add(candidate.name, candidate.knows, {**facts, **_facts(candidate)})
         kept.choose([candidate.name for candidate in candidates])
         if kept.fact("items") != [content, data.id]:
             kept.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
@@ -93,7 +113,7 @@ def prepare(
     looks = {start: glance(source.files(start, start + batch)) for start in starts}
     if glance(files_of(data.path)) != seen:
         raise changed(data.path)
-    return Prepared(place, source, ids, candidates, servers, looks)
+    return Prepared(place, source, ids, candidates, servers, unopened, looks)
 
 
 def with_id_column(place: DataPlace) -> DataPlace:
@@ -118,17 +138,32 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
             f"expert {without[0]!r} has no model ({len(without)} of {len(panel)} experts have none); write "
             'model = "..." below its name in the panel file'
         )
-    found = []
+    found, refused = [], []
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
         try:
             entry(model).refuse_untrusted(trust)
             path = entry(model).path(models)
         except CovoteError as error:
-            raise type(error)(f"expert {name!r}: {error}") from error
+            refused.append(f"expert {name!r}: {error}")
+            continue
         content = digest([path]) if path is not None and path.is_file() else None
         facts = [name, list(knows), model, content, str(models.resolve())]
         found.append(Candidate(name, tuple(knows), model, _hash(facts), content, trust))
+    if refused:
+        raise InputError(together(refused))
     return found
+
+
+def together(problems: Sequence[str]) -> str:
+    """Return several problems as one message.
+
+    >>> together(["expert 'ann': no file ann.onnx", "expert 'bob': no file bob.onnx"])
+    "2 experts cannot be asked: (1) expert 'ann': no file ann.onnx; (2) expert 'bob': no file bob.onnx"
+    """
+    if len(problems) == 1:
+        return problems[0]
+    listed = "; ".join(f"({number}) {problem}" for number, problem in enumerate(problems, 1))
+    return f"{len(problems)} experts cannot be asked: {listed}"
 
 
 def _content(before: Mapping[str, Any], path: Path, files: list[Path], seen: str) -> tuple[str, Images]:
@@ -167,17 +202,18 @@ class _Move:
         return bool((kept.asked(expert, len(self._gone)) & self._gone).any())
 
 
-def _settle(
+def _compared(
     kept: AnswersFile,
     candidates: Sequence[Candidate],
     facts: Mapping[str, Any],
     data: Path,
     refresh: bool,
     move: _Move,
-) -> None:
-    """Compare what kept answers were about with what is there now, and record that for new ones.
+) -> tuple[Mapping[Name, str], Sequence[Name]]:
+    """Compare what kept answers were about with what is there now.
 
-    Answers about unchanged images are kept; none is discarded unless `refresh` says so.
+    Returns the experts whose answers are out of date, with the reason, which is an error unless `refresh`
+    says that they are to be asked again; and those whose answers move with their images.
     """
     stale, moving = {}, []
     for candidate in candidates:
@@ -198,13 +234,7 @@ def _settle(
             f"{kept.path} has out-of-date answers from expert {name!r}{more}: {why}. Use --refresh to ask "
             "again only where answers are out of date, or choose another -o"
         )
-    for candidate in candidates:
-        name = candidate.name
-        if name in moving:
-            kept.move(name, move.source)
-        elif name in stale:
-            kept.forget(name)
-        kept.add(name, candidate.knows, {**facts, **_facts(candidate)})
+    return stale, moving
 
 
 def _facts(candidate: Candidate) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import CovoteError, ExpertError, FileError
+from covote.errors import CovoteError, ExpertError, FileError, OutageError
 from covote.labelling.data import Data, DataPlace, Rows, glance, open_data
 from covote.models import Answers, ModelExpert, open_expert
 from covote.models.batches import taken
@@ -92,6 +92,7 @@ class Reply:
     question: Question
     answers: Answers | None = None
     failure: str = ""
+    may_pass: bool = False
 
 
 def ask_anywhere(job: Job, question: Question) -> Reply:
@@ -106,7 +107,7 @@ def ask(expert: ModelExpert, data: DataPlace, question: Question) -> Reply:
     try:
         return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
     except ExpertError as error:
-        return Reply(question, failure=str(error))
+        return Reply(question, failure=str(error), may_pass=isinstance(error, OutageError))
 
 
 def _read(data: Data, question: Question) -> Rows:

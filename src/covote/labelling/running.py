@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.asking import Asker, Questions
-from covote.errors import ExpertError
+from covote.errors import ExpertError, InputError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.data import DataPlace
 from covote.labelling.kept_votes import KeptVotes
-from covote.labelling.preparing import prepare
+from covote.labelling.preparing import prepare, together
 from covote.labelling.previewing import SAMPLE
 from covote.labelling.questions import MOST, Job, Question, Reply, ask, ask_anywhere, side_by_side
 from covote.models import ModelExpert
@@ -217,8 +217,39 @@ class Run:
 
     def _ask(self, experts: Sequence[int]) -> None:
         """Ask some experts what they should answer and have not answered yet."""
-        todo = {i: self._missing(i) for i in experts}
-        done = dict.fromkeys(experts, 0)
+        unopened = self._ready.unopened
+        todo = {i: self._missing(i) for i in experts if i not in unopened}
+        first = {i: todo[i][:1] for i in todo if todo[i] and not self._kept.heard(self._panel.names[i])}
+        rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
+        done = dict.fromkeys(todo, 0)
+        replies = [reply for group in self._kept_replies(first, done, rest) for reply in group]
+        problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
+        if unopened:
+            raise InputError(together(problems))
+        if problems and self._how.strict:
+            raise self._stopped(together(problems))
+        if problems and any(rest.values()) and self._how.strict is None:
+            raise ExpertError(
+                f"{together(problems)}. The rest was not asked; what was answered is kept. Correct the panel "
+                "and run again, or go on without these answers with --no-strict (strict=False)"
+            )
+        for reply in replies:
+            self._stop_if_strict(reply)
+        with closing(self._kept_replies(rest, done)) as groups:
+            for group in groups:
+                for reply in group:
+                    self._stop_if_strict(reply)
+        for i in todo:
+            self._calibrate(i)
+
+    def _kept_replies(
+        self,
+        todo: Mapping[int, Sequence[Question]],
+        done: dict[int, int],
+        later: Mapping[int, Sequence[Question]] | None = None,
+    ) -> Generator[list[Reply], None, None]:
+        """Ask, and yield replies once they are kept; `done` counts them, `later` is what is asked after."""
+        total = {i: done[i] + len(todo[i]) + len(later[i] if later else ()) for i in todo}
         with closing(self._replies(todo)) as groups:
             for group in groups:
                 with self._kept.transaction():
@@ -228,12 +259,20 @@ class Run:
                         self._keep_calls(i)
                 for reply in group:
                     i = reply.question.expert
-                    self._stop_if_strict(reply)
                     done[i] += 1
                     if self._progress is not None:
-                        self._progress(self._panel.names[i], done[i], len(todo[i]))
-        for i in experts:
-            self._calibrate(i)
+                        self._progress(self._panel.names[i], done[i], total[i])
+                yield group
+
+    def _problem(self, reply: Reply) -> str:
+        """Return why a first batch has no usable answer; empty if it has, or if that may pass."""
+        i, answers = reply.question.expert, reply.answers
+        if answers is None:
+            return "" if reply.may_pass else reply.failure
+        usable = (answers.label >= NONE_OF_MINE) & (answers.label != NOT_ASKED)
+        if usable.any() or self._chat(i) is not None:
+            return ""
+        return f"expert {self._panel.names[i]!r} {answers.note}"
 
     def _keep_calls(self, i: int) -> None:
         """Keep what the calls of a language model have cost and taught, in a transaction."""

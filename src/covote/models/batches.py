@@ -72,7 +72,7 @@ def selected(batch: Batch, columns: Sequence[str] | None) -> Batch:
 def matrix(batch: Batch) -> NDArray[Any]:
     """Return a batch as one array: the columns of numbers side by side, or a single column of text as it is.
 
-    >>> matrix({"age": np.array([50, 60]), "dose": np.array([0.5, 1.0]), "name": np.array(["ann", "bob"])})
+    >>> matrix({"age": np.array([50, 60]), "dose": np.array([0.5, 1.0]), "who": np.array(["a", "b"])})
     array([[50. ,  0.5],
            [60. ,  1. ]])
     """
@@ -83,8 +83,8 @@ def matrix(batch: Batch) -> NDArray[Any]:
         return next(iter(batch.values()))
     if not columns:
         raise ExpertError(
-            f"takes numbers, or one column of text, and the data have several: {', '.join(batch)}; choose one "
-            "with --columns, or for this expert alone with columns = [...] next to its model"
+            f"takes numbers, or one column of text, and the data have several: {', '.join(batch)}; choose "
+            "one with --columns, or for this expert alone with columns = [...] next to its model"
         )
     if len(columns) == 1 and columns[0].ndim > 1:
         return columns[0]

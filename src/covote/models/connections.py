@@ -19,11 +19,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from covote.errors import ExpertError, InputError
+from covote.errors import ExpertError, InputError, OutageError
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
 _LETTERS = 200  # of what a server says about a failure
+_NOT_THERE = "cannot be reached"
 LARGEST = 1 << 28
 """Bytes of the largest answer that is read: 256 items and 10,000 classes take a fifth of them."""
 
@@ -170,11 +171,12 @@ class Connections:
                 try:
                     return json.loads(said)
                 except ValueError as error:
-                    raise ExpertError(f"on {self._server} answered with invalid JSON") from error
+                    raise OutageError(f"on {self._server} answered with invalid JSON") from error
             if status not in _PASSING and status != 0:
                 break
         tries = "" if number == 0 else f" ({number + 1} tries)"
-        raise ExpertError(f"on {self._server} {failure}{tries}")
+        passes = status in _PASSING or (status == 0 and not failure.startswith(_NOT_THERE))
+        raise (OutageError if passes else ExpertError)(f"on {self._server} {failure}{tries}")
 
     def _sent(
         self, patience: Patience, method: str, path: str, data: bytes | None
@@ -249,8 +251,10 @@ class Connections:
         if isinstance(error, TimeoutError):
             return f"did not answer within {self._timeout:g} s"
         if isinstance(error, ConnectionRefusedError):
-            return "cannot be reached: connection refused; is the server running?"
-        return f"cannot be reached: {error or type(error).__name__}"
+            return f"{_NOT_THERE}: connection refused; is the server running?"
+        if isinstance(error, socket.gaierror):
+            return f"{_NOT_THERE}: {error}"
+        return f"broke the connection: {error or type(error).__name__}"
 
 
 def without_password(url: str) -> str:

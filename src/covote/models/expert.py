@@ -67,7 +67,7 @@ class ModelExpert:
             wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
             return joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
         except ExpertError as error:
-            raise ExpertError(f"expert {self.name!r} {error}") from error
+            raise type(error)(f"expert {self.name!r} {error}") from error
         except CovoteError:
             raise
         except (Exception, SystemExit) as error:  # a model may call sys.exit

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -111,6 +112,24 @@ def test_one_run_writes_at_a_time(path):
             with pytest.raises(FileError, match="another run is writing to"):
                 kind(path)
     AnswersFile(path).close()
+
+
+def test_a_run_waits_for_who_reads_the_file(path, monkeypatch):
+    with closing(opened(path)) as file:
+        keep(file, "ann", 0, np.array([1]))
+    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM votes").fetchone()
+    threading.Timer(0.5, reader.close).start()
+    with closing(AnswersFile(path)) as file:
+        assert file.count("ann") == 1
+        keep(file, "ann", 1, np.array([2]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM votes").fetchone()
+        monkeypatch.setattr(sys.modules[AnswersFile.__module__], "WAIT", 0.1)
+        with pytest.raises(FileError, match=r"another program has been reading .* close it there"):
+            AnswersFile(path)
 
 
 def test_a_closed_file_is_one_file_and_one_without_answers_is_removed(path):

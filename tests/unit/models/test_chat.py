@@ -316,7 +316,7 @@ FAILURES = {
     "401": (lambda handler: handler.send(401, {"error": "who are you?"}), "with status 401"),
     "garbage": (lambda handler: handler.send(200, b"<html>"), "invalid JSON"),
     "other JSON": (lambda handler: handler.send(200, {"choices": []}), "not a chat completion"),
-    "drop": (lambda handler: handler.connection.close(), "cannot be reached"),
+    "drop": (lambda handler: handler.connection.close(), "broke the connection"),
     "slow": (lambda handler: handler.server.over.wait(30), "did not answer within"),
 }
 
