@@ -355,6 +355,11 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
     return values
 
 
+def no_items(path: Path) -> InputError:
+    """Return the error for data without items."""
+    return InputError(f"{path} has no items: there is nothing to label")
+
+
 def refuse_missing(names: list[str], place: DataPlace) -> None:
     """Reject columns that a table does not have, and a table that has none for the experts."""
     if names == [place.id]:
@@ -385,6 +390,8 @@ def _text_table(source: TableFile, id: str | None) -> pa.Table:
         if id is not None and id in table.column_names:
             refuse_rounded(table.select([id]), source.path)
         return table
+    if not len(source.head()):
+        raise no_items(source.path)
     table = source.table()
     columns = [table.column(name) if name == id else _typed(table.column(name)) for name in source.names]
     return pa.table(columns, names=source.names)

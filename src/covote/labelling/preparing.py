@@ -22,6 +22,7 @@ from covote.labelling.data import (
     digest,
     files_of,
     glance,
+    no_items,
     open_data,
     refuse_missing,
     refuse_repeated,
@@ -124,11 +125,6 @@ def with_id_column(place: DataPlace) -> DataPlace:
     place = replace(place, id=id_column(names, place.id))
     refuse_missing(names, place)
     return place
-
-
-def no_items(path: Path) -> InputError:
-    """Return the error for data without items."""
-    return InputError(f"{path} has no items: there is nothing to label")
 
 
 def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:

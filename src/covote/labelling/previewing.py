@@ -7,8 +7,8 @@ from functools import reduce
 from pathlib import Path
 
 from covote.arguments import money
-from covote.labelling.data import DataPlace, open_data
-from covote.labelling.preparing import no_items, with_id_column
+from covote.labelling.data import DataPlace, no_items, open_data
+from covote.labelling.preparing import with_id_column
 from covote.models import open_expert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of

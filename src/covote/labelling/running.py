@@ -219,15 +219,14 @@ class Run:
         """Ask some experts what they should answer and have not answered yet."""
         unopened = self._ready.unopened
         todo = {i: self._missing(i) for i in experts if i not in unopened}
-        first = {i: todo[i][:1] for i in todo if todo[i] and not self._kept.heard(self._panel.names[i])}
+        new = [i for i in todo if todo[i] and not self._kept.heard(self._panel.names[i])]
+        first = {i: todo[i][:1] for i in new} if not self._how.strict else {}  # strict: no one is waited for
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
         replies = [reply for group in self._kept_replies(first, done, rest) for reply in group]
         problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
         if unopened:
             raise InputError(together(problems))
-        if problems and self._how.strict:
-            raise self._stopped(together(problems))
         if problems and any(rest.values()) and self._how.strict is None:
             raise ExpertError(
                 f"{together(problems)}. The rest was not asked; what was answered is kept. Correct the panel "
