@@ -133,7 +133,7 @@ def run_reproduce() -> None:
     sys.path.insert(0, str(ROOT))
     from paper.store import Store
     from paper.tests.made_up import bars
-    from paper.trainers import Trained
+    from paper.trainers import TrainedExpert
 
     class Quick:
         name, recipe, surrogate = "quick", "quick", True
@@ -143,7 +143,7 @@ def run_reproduce() -> None:
                 with Path("asked.log").open("a") as log:
                     log.write(f"{subset} 1\n")
                 chance = np.random.default_rng(list(subset)).dirichlet((1, 1), 500).astype(np.float32)
-                yield Trained(subset, chance, chance, 0.0)
+                yield TrainedExpert(subset, chance, chance, 0.0)
 
     subsets = [(j, k) for k in range(1, 10) for j in range(k)]
     Store(Path("store")).experts(bars(500, 500), Quick(), subsets, lambda *_: None)

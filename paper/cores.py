@@ -69,7 +69,7 @@ def in_processes(
 
 
 def end_processes() -> None:
-    """End the remaining processes: the CPU time of a process counts only once it has ended."""
+    """End the processes that wait for the next call."""
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor
 

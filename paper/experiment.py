@@ -146,7 +146,7 @@ def paper_subsets() -> list[Subset]:
     return [subset for size in SIZES for subset in subsets_of(paper_panel(size))]
 
 
-EVERYTHING: Subset = tuple(range(CLASSES))
+ALL_CLASSES: Subset = tuple(range(CLASSES))
 """What the centralised model knows."""
 
 
@@ -179,10 +179,10 @@ def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, meth
     return 100 * float(panel_chances(experts, subsets, split, method).mean())
 
 
-def paired(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[float, float]:
+def paired_gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[float, float]:
     """Return how many points the first is ahead of the second, and half of the 95% interval, paired by item.
 
-    >>> ahead, half = paired(np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0]))
+    >>> ahead, half = paired_gap(np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0]))
     >>> round(ahead, 1), round(half, 1)
     (25.0, 49.0)
     """
@@ -197,7 +197,7 @@ def panel_accuracies(
     return in_threads(lambda subsets: panel_accuracy(experts, subsets, split, method), panels)
 
 
-def decoded(votes: Votes, truth: NDArray[np.int64], method: str = "learned", **options: Any) -> float:
+def label_accuracy(votes: Votes, truth: NDArray[np.int64], method: str = "learned", **options: Any) -> float:
     """Return the share of right labels that a method gives; a tied item counts what a fair draw would give.
 
     A panel may leave a class without an expert; such a class is never a label.

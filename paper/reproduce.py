@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,14 +26,12 @@ class Report:
     sections: tuple[Section, ...]
     left_out: dict[str, str]
     seconds: float
-    cpu_seconds: float
     page: Path
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, for programs."""
         return {
             "seconds": round(self.seconds, 1),
-            "cpu_seconds": round(self.cpu_seconds, 1),
             "sections": [section.as_dict() for section in self.sections],
             "left_out": self.left_out,
             "page": str(self.page),
@@ -53,7 +50,7 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
             near = did_you_mean(name, tuple(TABLES))
             raise InputError(f"no table {name!r}{near}; choose from {', '.join(TABLES)}")
     atomic.make_folder(context.out, "--output")
-    started, cpu_started = time.monotonic(), cpu_time()
+    started = time.monotonic()
     wanted = [name for name in TABLES if not names or name in names]
     _train(context, wanted)
     sections: list[Section] = []
@@ -69,9 +66,7 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
         left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
         write_page(context.page, context.profile, section, [table.title for table in TABLES.values()])
     end_processes()
-    return Report(
-        tuple(sections), left_out, time.monotonic() - started, cpu_time() - cpu_started, context.page
-    )
+    return Report(tuple(sections), left_out, time.monotonic() - started, context.page)
 
 
 def _train(context: Context, names: Sequence[str]) -> None:
@@ -88,9 +83,3 @@ def _train(context: Context, names: Sequence[str]) -> None:
             context.experts(images, subsets)
         except (DataError, MissingDependencyError):
             continue  # each table that needs them reports it
-
-
-def cpu_time() -> float:
-    """Return the CPU time of this process and of those that it started and that have ended."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system

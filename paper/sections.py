@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """An accuracy in percent, and what it is the accuracy of.
 
     Attributes
@@ -41,19 +41,19 @@ class Measured:
     draw: int | None = None
 
 
-def picked(found: Iterable[Measured], **wanted: Any) -> list[Measured]:
+def select(found: Iterable[Measurement], **wanted: Any) -> list[Measurement]:
     """Return the measurements with the wanted values.
 
-    >>> found = [Measured("mnist", "test", "vote", size, 90.0 + size) for size in (2, 4)]
-    >>> [one.accuracy for one in picked(found, size=4)]
+    >>> found = [Measurement("mnist", "test", "vote", size, 90.0 + size) for size in (2, 4)]
+    >>> [one.accuracy for one in select(found, size=4)]
     [94.0]
     """
     return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())]
 
 
-def by_size(found: Iterable[Measured], **wanted: Any) -> dict[int, float]:
+def by_size(found: Iterable[Measurement], **wanted: Any) -> dict[int, float]:
     """Return the accuracies of the measurements with the wanted values, by size."""
-    return {one.size: one.accuracy for one in picked(found, **wanted)}
+    return {one.size: one.accuracy for one in select(found, **wanted)}
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Section:
     surrogate: bool = False
     seconds: float = 0.0
     left_out: dict[str, str] = field(default_factory=dict)
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[Measurement, ...] = ()
     name: str = ""
     title: str = ""
 
@@ -192,14 +192,14 @@ class Section:
             "claims": [claim._asdict() for claim in self.claims],
             "differences": list(self.differences),
             "left_out": self.left_out,
-            "measured": [_filled(one) for one in self.measured],
+            "measured": [_without_empty(one) for one in self.measured],
             "grids": [
                 {
                     "title": grid.title,
                     "note": grid.note,
                     "digits": grid.digits,
                     "columns": list(grid.columns),
-                    "rows": {name: [_filled(cell) for cell in cells] for name, cells in grid.rows},
+                    "rows": {name: [_without_empty(cell) for cell in cells] for name, cells in grid.rows},
                 }
                 for grid in self.grids
             ],
@@ -207,6 +207,6 @@ class Section:
         }
 
 
-def _filled(value: Cell | Measured) -> dict[str, Any]:
+def _without_empty(value: Cell | Measurement) -> dict[str, Any]:
     """Return the fields that have a value."""
     return {name: v for name, v in asdict(value).items() if v not in (None, "")}

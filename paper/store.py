@@ -22,7 +22,7 @@ from covote.panel import Panel
 from covote.progress import Progress
 from covote.votes import Votes
 from paper.datasets import ImageSet
-from paper.trainers import Subset, Trained, Trainer, file_name
+from paper.trainers import Subset, TrainedExpert, Trainer, file_name
 
 SPLITS = ("train", "test")
 
@@ -156,7 +156,7 @@ def _write_about(place: Path, data: ImageSet, trainer: Trainer) -> None:
     atomic.write_text(place / "about.json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_expert(path: Path, trained: Trained) -> None:
+def write_expert(path: Path, trained: TrainedExpert) -> None:
     """Write an expert's votes and probabilities, completely or not at all."""
     import pyarrow as pa
     from pyarrow import parquet

@@ -18,7 +18,7 @@ from paper.experiment import (
     PAPER,
     Context,
     Needs,
-    decoded,
+    label_accuracy,
     panel_accuracy,
     paper_panel,
     subsets_of,
@@ -124,7 +124,7 @@ def likeness(predictions: Predictions, rows: NDArray[np.int64]) -> NDArray[np.in
     return counts.reshape(K, K)
 
 
-def cut_votes(
+def restricted_votes(
     predictions: Predictions, panel: Panel, rows: NDArray[np.int64], alike: NDArray[np.int64]
 ) -> NDArray[np.int16]:
     """Return the answers of experts who know only some of the classes.
@@ -152,7 +152,7 @@ def imagenet_grid(context: Context) -> Grid:
     for n, size in enumerate(IMAGENET_SIZES):
         context.progress(n, len(IMAGENET_SIZES), f"beyond: ImageNet, experts of {size} classes")
         panel = design(predictions.classes, size, effort="fast", seed=context.seed)
-        votes = Votes.from_dense(cut_votes(predictions, panel, asked, alike), panel)
+        votes = Votes.from_dense(restricted_votes(predictions, panel, asked, alike), panel)
         used = [i % len(predictions.networks) for i in range(len(panel))]
         alone = (predictions.best[asked][:, used, 0] == truth[:, None]).mean(axis=0)
         inside = panel.knows[:, truth].T
@@ -161,8 +161,8 @@ def imagenet_grid(context: Context) -> Grid:
             Cell(text=str(len(panel))),
             Cell(100 * float(alone.mean())),
             Cell(100 * float(right[inside].mean())),
-            Cell(100 * decoded(votes, truth, "authority")),
-            Cell(100 * decoded(votes, truth)),
+            Cell(100 * label_accuracy(votes, truth, "authority")),
+            Cell(100 * label_accuracy(votes, truth)),
         )
         rows.append((f"R = {size}", cells))
     columns = (

@@ -58,7 +58,7 @@ def build(context: Context) -> Section:
     )
 
 
-class Sizes(NamedTuple):
+class CoverSizes(NamedTuple):
     """Sizes of covers of some classes by experts of some size."""
 
     classes: int
@@ -69,7 +69,7 @@ class Sizes(NamedTuple):
     ours: int
 
 
-def _covers(context: Context) -> list[Sizes]:
+def _covers(context: Context) -> list[CoverSizes]:
     """Return the sizes of greedy covers and of covote's, with the bounds."""
     found = []
     for n, (classes, size) in enumerate(COVERS):
@@ -77,11 +77,11 @@ def _covers(context: Context) -> list[Sizes]:
         greedy = len(design(classes, size, method="paper"))
         ours = len(design(classes, size, seed=context.seed))
         lower, _ = best_lower_bound(classes, size)
-        found.append(Sizes(classes, size, counting_bound(classes, size), lower, greedy, ours))
+        found.append(CoverSizes(classes, size, counting_bound(classes, size), lower, greedy, ours))
     return found
 
 
-def _cover_grid(covers: list[Sizes]) -> Grid:
+def _cover_grid(covers: list[CoverSizes]) -> Grid:
     rows = []
     for row in covers:
         printed = paper_values.GREEDY_SIZES.get(row.size) if row.classes == CLASSES else None
@@ -97,7 +97,7 @@ def _cover_grid(covers: list[Sizes]) -> Grid:
     return Grid("Experts that cover every pair of classes", columns, tuple(rows), note, digits=0)
 
 
-def _smaller(covers: list[Sizes]) -> str:
+def _smaller(covers: list[CoverSizes]) -> str:
     """Say where smaller covers than the greedy ones exist."""
     smaller = [
         f"{row.ours} instead of {row.greedy} (K = {row.classes}, R = {row.size}"
@@ -108,7 +108,7 @@ def _smaller(covers: list[Sizes]) -> str:
     return f"covote's design needs fewer: {'; '.join(smaller) or 'nowhere'}."
 
 
-def _cover_claims(covers: list[Sizes]) -> tuple[Claim, ...]:
+def _cover_claims(covers: list[CoverSizes]) -> tuple[Claim, ...]:
     """Judge whether the greedy covers are the paper's, and how near they are to the bound."""
     greedy = {row.size: row.greedy for row in covers if row.classes == CLASSES}
     ratios = [row.greedy / row.theorem for row in covers if row.size <= SMALL]

@@ -20,7 +20,7 @@ from covote.files.report.charts import COLOURS, new_figure
 from paper import paper_values
 from paper.cores import in_processes
 from paper.datasets import TITLES, ImageSet
-from paper.experiment import METHODS, PAPER, SIZES, Context, decoded, paper_panel, subsets_of
+from paper.experiment import METHODS, PAPER, SIZES, Context, label_accuracy, paper_panel, subsets_of
 from paper.sections import FAILS, HOLDS, OPEN, Cell, Claim, Grid, Picture, Section, judge, verdict
 from paper.trainers.neural import Local, require_torch
 
@@ -112,10 +112,10 @@ class Curve:
         return self.test[max(0, sum(value <= seen for value in self.seen) - 1)]
 
     @property
-    def jumps(self) -> float:
+    def volatility(self) -> float:
         """How much the test accuracy changes from round to round, in the second half, on average.
 
-        >>> Curve((1, 2, 3, 4), (), (10.0, 50.0, 60.0, 50.0)).jumps
+        >>> Curve((1, 2, 3, 4), (), (10.0, 50.0, 60.0, 50.0)).volatility
         10.0
         """
         late = np.array(self.test[len(self.test) // 2 - 1 :])
@@ -214,7 +214,7 @@ def make(folder: Path, data: ImageSet, task: Task) -> Task:
         def right(models: Sequence[Weights], images: NDArray[np.uint8], truth: NDArray[np.int64]) -> float:
             if len(models) == 1:
                 return 100 * float(np.mean(clients.answers(models[0], images).argmax(axis=1) == truth))
-            return 100 * decoded(clients.votes(models, panel, images), truth, **METHODS[PAPER][1])
+            return 100 * label_accuracy(clients.votes(models, panel, images), truth, **METHODS[PAPER][1])
 
         started = time.process_time()
         for models, images in course:
@@ -251,7 +251,7 @@ def build(context: Context) -> Section:
     )
 
 
-def _equal(found: Curves, size: int, scheme: str) -> tuple[float, float]:
+def _at_equal_compute(found: Curves, size: int, scheme: str) -> tuple[float, float]:
     """Return the accuracies of one-shot votes and of FedAvg when both have trained on as many images."""
     shot, curve = found[size, ONE_SHOT], found[size, scheme]
     seen = min(shot.seen[-1], curve.seen[-1])
@@ -270,7 +270,7 @@ def _grid(name: str, found: Curves) -> Grid:
     for scheme in SCHEMES:
         for place, who in enumerate((ONE_SHOT, "FedAvg")):
             both = [size for size in SIZES if (size, ONE_SHOT) in found and (size, scheme) in found]
-            equal = {size: _equal(found, size, scheme)[place] for size in both}
+            equal = {size: _at_equal_compute(found, size, scheme)[place] for size in both}
             rows.append((f"{who} at equal compute, {scheme}", tuple(Cell(equal.get(s)) for s in SIZES)))
     return Grid(
         f"{TITLES[name]}: test accuracy (%) in the end and at equal compute",
@@ -314,9 +314,11 @@ def _claims(title: str, found: Curves, plan: Plan) -> list[Claim]:
     if len(in_two) > 1 and min(len(found[size, two].test) for size in in_two) >= halfway:
         small, large = (found[size, two] for size in (in_two[0], in_two[-1]))
         slower = ahead(large.test[halfway - 1], small.test[halfway - 1])
-        volatile = HOLDS if small.jumps > large.jumps else FAILS
+        volatile = HOLDS if small.volatility > large.volatility else FAILS
     both = [size for size in in_two if size in in_all]
-    smoother = {f"R = {s}": HOLDS if found[s, everyone].jumps < found[s, two].jumps else FAILS for s in both}
+    smoother = {
+        f"R = {s}": HOLDS if found[s, everyone].volatility < found[s, two].volatility else FAILS for s in both
+    }
     last = {size: min(len(found[size, scheme].test) for scheme in SCHEMES) for size in both}
     faster = {
         f"R = {s}": ahead(found[s, everyone].test[last[s] - 1], found[s, two].test[last[s] - 1]) for s in both
@@ -331,12 +333,12 @@ def _claims(title: str, found: Curves, plan: Plan) -> list[Claim]:
         Claim(
             f"{title}, 2 clients: more volatile for small R",
             volatile,
-            f"mean change per round in the second half: {listed(lambda c: c.jumps, two, '')}; one seed",
+            f"mean change per round in the second half: {listed(lambda c: c.volatility, two, '')}; one seed",
         ),
         Claim(
             f"{title}: smoother if all clients take part",
             verdict(smoother),
-            f"the same: {listed(lambda c: c.jumps, everyone, '') or 'not run yet'}; one seed",
+            f"the same: {listed(lambda c: c.volatility, everyone, '') or 'not run yet'}; one seed",
         ),
         Claim(
             f"{title}: faster if all clients take part",
@@ -354,7 +356,7 @@ def _claims(title: str, found: Curves, plan: Plan) -> list[Claim]:
     ]
     for scheme in SCHEMES:
         compared = [size for size in by_scheme[scheme] if (size, ONE_SHOT) in found]
-        pairs = {size: _equal(found, size, scheme) for size in compared}
+        pairs = {size: _at_equal_compute(found, size, scheme) for size in compared}
         claims.append(
             Claim(
                 f"{title}: votes are ahead of FedAvg, {scheme}, at equal compute",

@@ -16,14 +16,14 @@ from paper import paper_values
 from paper.charts import bars
 from paper.datasets import TITLES
 from paper.experiment import (
+    ALL_CLASSES,
     CLASSES,
     DEFAULT,
-    EVERYTHING,
     METHODS,
     PAPER,
     SIZES,
     Context,
-    paired,
+    paired_gap,
     panel_accuracies,
     panel_chances,
     paper_panel,
@@ -32,7 +32,7 @@ from paper.experiment import (
 )
 from paper.pages import stored_row
 from paper.paper_values import Accuracies
-from paper.sections import Cell, Claim, Grid, Measured, Picture, Section, by_size, judge, verdict
+from paper.sections import Cell, Claim, Grid, Measurement, Picture, Section, by_size, judge, verdict
 from paper.store import SPLITS, Experts
 from paper.trainers import Subset
 
@@ -48,20 +48,20 @@ EVERY_LINE = tuple((split, method) for method in METHODS for split in SPLITS)
 
 def wanted() -> list[Subset]:
     """Return the centralised model and the 62 experts of the greedy covers, the fewest first."""
-    return [EVERYTHING, *reversed(paper_subsets())]
+    return [ALL_CLASSES, *reversed(paper_subsets())]
 
 
 def panels_of(experts: Experts) -> dict[int, list[Subset]]:
     """Return the greedy covers and the centralised model, as far as their experts are stored."""
-    every = {size: subsets_of(paper_panel(size)) for size in SIZES} | {CLASSES: [EVERYTHING]}
+    every = {size: subsets_of(paper_panel(size)) for size in SIZES} | {CLASSES: [ALL_CLASSES]}
     return {size: subsets for size, subsets in every.items() if experts.has(subsets)}
 
 
-def measure(experts: Experts) -> tuple[Measured, ...]:
+def measure(experts: Experts) -> tuple[Measurement, ...]:
     """Return the accuracies for every size whose experts are stored, by split and method."""
     there = panels_of(experts)
     return tuple(
-        Measured(experts.data.name, split, method, size, accuracy)
+        Measurement(experts.data.name, split, method, size, accuracy)
         for split, method in EVERY_LINE
         for size, accuracy in zip(
             there, panel_accuracies(experts, there.values(), split, method), strict=True
@@ -87,7 +87,7 @@ def _table(experts: Experts, paper: Mapping[str, Accuracies], nets: str) -> Sect
         (cover_grid(f"{name}: accuracy in percent", found, paper, note), *_training(experts)),
         (_picture(experts.data.name, found, paper["test"], caption),),
         findings(chances, paper["test"]),
-        claims=(nearly(chances, paper["test"]),),
+        claims=(judge_gaps(chances, paper["test"]),),
         differences=differences(experts, nets),
         measured=found,
         **experts.about,
@@ -96,7 +96,7 @@ def _table(experts: Experts, paper: Mapping[str, Accuracies], nets: str) -> Sect
 
 def _training(experts: Experts) -> tuple[Grid, ...]:
     """Return the centralised network's accuracy after each epoch, against CPU time."""
-    everything = experts.by_subset.get(EVERYTHING)
+    everything = experts.by_subset.get(ALL_CLASSES)
     curve = () if everything is None else everything.curve
     if not curve:
         return ()
@@ -125,12 +125,12 @@ def less_data(context: Context) -> Section:
     ours = by_size(made.measured, split="test", decoder=PAPER)
     of_table_2 = stored_row(context.page, "Table II", f"test, {PAPER}")
     claims = (
-        degraded(ours, dict(zip((*SIZES, CLASSES), of_table_2, strict=False)), len(experts.data.test_y)),
+        judge_losses(ours, dict(zip((*SIZES, CLASSES), of_table_2, strict=False)), len(experts.data.test_y)),
     )
     return replace(made, pictures=pictures, claims=claims, differences=tuple(said))
 
 
-def degraded(few: Accuracies, many: Mapping[int, float | None], images: int) -> Claim:
+def judge_losses(few: Accuracies, many: Mapping[int, float | None], images: int) -> Claim:
     """Judge whether less data and less training cost accuracy, by intervals that are not paired."""
     falls = {}
     for size, accuracy in few.items():
@@ -152,7 +152,7 @@ def degraded(few: Accuracies, many: Mapping[int, float | None], images: int) -> 
 
 def cover_grid(
     title: str,
-    found: Sequence[Measured],
+    found: Sequence[Measurement],
     paper: Mapping[str, Accuracies],
     note: str = "",
 ) -> Grid:
@@ -167,7 +167,7 @@ def cover_grid(
     return Grid(title, columns, tuple(rows), note)
 
 
-def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: str) -> Picture:
+def _picture(name: str, found: Sequence[Measurement], paper: Accuracies, caption: str) -> Picture:
     """Draw the test accuracies, next to the paper's where it has them."""
     vote, default = (by_size(found, split="test", decoder=method) for method in (PAPER, DEFAULT))
     sizes = [size for size in vote if size in paper]
@@ -191,7 +191,7 @@ def findings(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> t
         alike = [
             f"{low} and {high}"
             for low, high in pairwise(order)
-            if (gap := paired(chances[high], chances[low]))[0] <= gap[1]
+            if (gap := paired_gap(chances[high], chances[low]))[0] <= gap[1]
         ]
         printed = sorted((size for size in chances if size in paper), key=lambda size: paper[size])
         said.append(
@@ -202,21 +202,23 @@ def findings(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> t
     return tuple(said) or ("Too few experts are trained yet to say anything.",)
 
 
-NEARLY = 1.0
+MAX_GAP = 1.0
 """Points behind the centralised model that still count as nearly as accurate."""
 
 
-def nearly(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> Claim:
+def judge_gaps(chances: Mapping[int, NDArray[np.float64]], paper: Accuracies) -> Claim:
     """Judge whether the covers are nearly as accurate as the centralised model, by the paper's vote."""
-    gaps = {size: paired(one, chances[CLASSES]) for size, one in chances.items() if size < CLASSES in chances}
+    gaps = {
+        size: paired_gap(one, chances[CLASSES]) for size, one in chances.items() if size < CLASSES in chances
+    }
     told = (
         f"R = {size}: {ahead:+z.2f} ± {half:.2f}"
         + (f" (paper: {paper[size] - paper[CLASSES]:+.2f})" if CLASSES in paper else "")
         for size, (ahead, half) in gaps.items()
     )
     return Claim(
-        f"panels are nearly as accurate as the centralised model (at most {NEARLY:g} point behind)",
-        verdict({f"R = {size}": judge(ahead, half, -NEARLY) for size, (ahead, half) in gaps.items()}),
+        f"panels are nearly as accurate as the centralised model (at most {MAX_GAP:g} point behind)",
+        verdict({f"R = {size}": judge(ahead, half, -MAX_GAP) for size, (ahead, half) in gaps.items()}),
         "points ahead of it, 95% intervals paired over the test images: "
         + ("; ".join(told) or "not trained yet"),
     )

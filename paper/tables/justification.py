@@ -27,7 +27,7 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the two histograms and their findings."""
     experts = _experts(context)
-    seen = [observe(experts, subset) for subset in paper_subsets()]
+    seen = [summarise(experts, subset) for subset in paper_subsets()]
     by_size = {f"R = {size}": [one for one in seen if one.size == size] for size in SIZES}
     by_size["all 62"] = seen
     return Section(
@@ -51,7 +51,7 @@ def _experts(context: Context) -> Experts:
 
 
 @dataclass(frozen=True)
-class Observed:
+class AnswerSummary:
     """One expert's answers about test images.
 
     Attributes
@@ -70,14 +70,14 @@ class Observed:
     entropies: NDArray[np.float64]
 
 
-def observe(experts: Experts, subset: tuple[int, ...]) -> Observed:
+def summarise(experts: Experts, subset: tuple[int, ...]) -> AnswerSummary:
     """Summarise an expert's answers about up to 1,000 test images of each class."""
     expert, truth = experts.by_subset[subset], experts.truth("test")
     largest = expert.probabilities["test"].max(axis=1).astype(np.float32)
     rows = {k: np.flatnonzero(truth == k)[:PER_CLASS] for k in range(len(experts.data.classes))}
     unfamiliar = [rows[k] for k in rows if k not in subset]
     votes = expert.votes["test"]
-    return Observed(
+    return AnswerSummary(
         len(subset),
         largest[np.concatenate(unfamiliar)],
         largest[np.concatenate([rows[k] for k in subset])],
@@ -100,10 +100,10 @@ def normalised_entropy(votes: NDArray[np.integer[Any]], subset: tuple[int, ...])
     return float(abs(np.sum(shares * np.log(shares))) / np.log(len(subset)))
 
 
-Groups = dict[str, list[Observed]]
+Groups = dict[str, list[AnswerSummary]]
 
 
-def _all(group: list[Observed], what: str) -> NDArray[Any]:
+def _all(group: list[AnswerSummary], what: str) -> NDArray[Any]:
     return np.concatenate([getattr(one, what) for one in group])
 
 

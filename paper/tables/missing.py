@@ -28,11 +28,11 @@ from paper.sections import (
     Cell,
     Claim,
     Grid,
-    Measured,
+    Measurement,
     Picture,
     Section,
     by_size,
-    picked,
+    select,
     verdict,
 )
 from paper.store import Experts
@@ -47,7 +47,7 @@ MOST = 45
 """The most removals decoded with covote's default; of more (R = 2, two removed), a random sample."""
 
 
-def removals(panel: Sequence[Subset], gone: int, most: int | None, seed: int) -> list[list[Subset]]:
+def reduced_panels(panel: Sequence[Subset], gone: int, most: int | None, seed: int) -> list[list[Subset]]:
     """Return what is left of a panel after every removal of `gone` experts, or after `most` random ones."""
     every = list(combinations(range(len(panel)), gone))
     if most is not None and len(every) > most:
@@ -56,16 +56,16 @@ def removals(panel: Sequence[Subset], gone: int, most: int | None, seed: int) ->
     return [[subset for i, subset in enumerate(panel) if i not in lost] for lost in every]
 
 
-def measure(context: Context, experts: Experts, size: int, gone: int, split: str, method: str) -> Measured:
+def measure(context: Context, experts: Experts, size: int, gone: int, split: str, method: str) -> Measurement:
     """Return mean and standard deviation of the accuracy over the removals."""
     panel = subsets_of(paper_panel(size))
-    left = removals(panel, gone, None if method == PAPER else MOST, context.seed)
+    left = reduced_panels(panel, gone, None if method == PAPER else MOST, context.seed)
     found = []
     for n, accuracy in enumerate(panel_accuracies(experts, left, split, method), start=1):
         found.append(accuracy)
         context.progress(n, len(left), f"missing: R = {size}, {gone} removed, {method}")
     mean, spread = float(np.mean(found)), float(np.std(found))
-    return Measured(experts.data.name, split, method, size, mean, spread, removed=gone)
+    return Measurement(experts.data.name, split, method, size, mean, spread, removed=gone)
 
 
 def build(context: Context) -> Section:
@@ -81,7 +81,7 @@ def build(context: Context) -> Section:
     return Section(
         tuple(_grid(gone, found) for gone in (1, 2)),
         (Picture("missing", _chart(found), "Test accuracy as experts are removed; the bars show sigma."),),
-        _orphaned(experts, sizes),
+        _unknown_classes(experts, sizes),
         _claims(found),
         (
             *greedy_covers.differences(experts, greedy_covers.NETWORKS["cifar10"]),
@@ -93,10 +93,10 @@ def build(context: Context) -> Section:
     )
 
 
-def _grid(gone: int, found: Sequence[Measured]) -> Grid:
+def _grid(gone: int, found: Sequence[Measurement]) -> Grid:
     rows = []
     for split, method in LINES:
-        ours = {one.size: one for one in picked(found, removed=gone, split=split, decoder=method)}
+        ours = {one.size: one for one in select(found, removed=gone, split=split, decoder=method)}
         cells = []
         for size in SIZES:
             paper = paper_values.MISSING[gone][split][size] if method == PAPER else (None, None)
@@ -107,7 +107,7 @@ def _grid(gone: int, found: Sequence[Measured]) -> Grid:
     return Grid(title, tuple(f"R = {size}" for size in SIZES), tuple(rows))
 
 
-def _chart(found: Sequence[Measured]) -> Figure:
+def _chart(found: Sequence[Measurement]) -> Figure:
     figure, parts = side_by_side(len(SIZES), "experts removed", "test accuracy (%)")
     for axes, size in zip(parts, SIZES, strict=True):
         theirs = [paper_values.CIFAR10["test"][size]]
@@ -116,7 +116,7 @@ def _chart(found: Sequence[Measured]) -> Figure:
         axes.set_title(f"R = {size}", fontsize=10)
         axes.set_xticks((0, 1, 2))
         for method, colour in ((PAPER, COLOURS[1]), (PLAIN, COLOURS[3]), (DEFAULT, COLOURS[2])):
-            mine = picked(found, split="test", decoder=method, size=size)
+            mine = select(found, split="test", decoder=method, size=size)
             if mine:
                 axes.errorbar(
                     [one.removed for one in mine], [one.accuracy for one in mine],
@@ -126,12 +126,12 @@ def _chart(found: Sequence[Measured]) -> Figure:
     return legend_above(figure)
 
 
-def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
+def _unknown_classes(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
     """State the cost of removals that leave a class without any expert: no decoder can label it."""
     said = []
     for size in sizes:
         panel = subsets_of(paper_panel(size))
-        left = removals(panel, 2, None, 0)
+        left = reduced_panels(panel, 2, None, 0)
         known = [rest for rest in left if len(set().union(*rest)) == len(experts.data.classes)]
         if not known:
             said.append(f"R = {size}: every removal of two experts leaves a class that no expert knows.")
@@ -146,11 +146,11 @@ def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
     return tuple(said)
 
 
-QUITE = 5.0
+MAX_LOSS = 5.0
 """Points lost that still count as an accuracy quite like that of the whole cover."""
 
 
-def _claims(found: Sequence[Measured]) -> tuple[Claim, ...]:
+def _claims(found: Sequence[Measurement]) -> tuple[Claim, ...]:
     """Judge what the paper says about single removals, with its vote; and state what covote loses."""
     printed, missing = paper_values.CIFAR10["test"], paper_values.MISSING
 
@@ -169,14 +169,14 @@ def _claims(found: Sequence[Measured]) -> tuple[Claim, ...]:
         + " and ".join(f"{printed[size] - missing[gone]['test'][size][0]:.1f}" for gone in (1, 2))
         for size in lost
     )
-    single = picked(found, split="test", decoder=PAPER, removed=1)
+    single = select(found, split="test", decoder=PAPER, removed=1)
     smallest = min(single, key=lambda one: one.spread or 0.0).size
     first = min(lost, key=lambda size: lost[size][0])
     sigmas = ", ".join(f"R = {one.size}: {one.spread:.2f}" for one in single)
     return (
         Claim(
-            f"one expert removed: accuracy stays quite similar (at most {QUITE:g} points lost)",
-            verdict({f"R = {size}": HOLDS if one <= QUITE else FAILS for size, (one, _) in lost.items()}),
+            f"one expert removed: accuracy stays quite similar (at most {MAX_LOSS:g} points lost)",
+            verdict({f"R = {size}": HOLDS if one <= MAX_LOSS else FAILS for size, (one, _) in lost.items()}),
             f"points lost with one and with two removed, mean of all removals: {told(PAPER)} (paper: "
             f"{theirs}); covote's default with probabilities: {told(DEFAULT)}; on votes alone: {told(PLAIN)}",
         ),

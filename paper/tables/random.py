@@ -17,13 +17,13 @@ from paper.experiment import (
     PAPER,
     Context,
     Needs,
-    paired,
+    paired_gap,
     panel_accuracy,
     panel_chances,
     paper_panel,
     subsets_of,
 )
-from paper.sections import Cell, Claim, Grid, Measured, Picture, Section, judge, picked, verdict
+from paper.sections import Cell, Claim, Grid, Measurement, Picture, Section, judge, select, verdict
 from paper.tables import greedy_covers
 from paper.trainers import Subset
 
@@ -68,7 +68,7 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the table, for the sizes whose experts are trained."""
     experts = context.experts("cifar10", needs(context)["cifar10"], partly=True)
-    found: list[Measured] = []
+    found: list[Measurement] = []
     ahead: dict[int, dict[tuple[int, int], tuple[float, float]]] = {}
     for n, size in enumerate(SIZES):
         context.progress(n, len(SIZES), f"random: R = {size}")
@@ -79,21 +79,23 @@ def build(context: Context) -> Section:
             for draw, panel in enumerate(panels):
                 for m in numbers(size):
                     accuracy = panel_accuracy(experts, panel[:m], split, method)
-                    found.append(Measured("cifar10", split, method, size, accuracy, experts=m, draw=draw + 1))
+                    found.append(
+                        Measurement("cifar10", split, method, size, accuracy, experts=m, draw=draw + 1)
+                    )
             if experts.has(cover):
                 accuracy = panel_accuracy(experts, cover, split, method)
-                found.append(Measured("cifar10", split, method, size, accuracy))
+                found.append(Measurement("cifar10", split, method, size, accuracy))
         if experts.has(cover):
             whole = panel_chances(experts, cover, "test", PAPER)
             ahead[size] = {
-                (m, draw): paired(panel_chances(experts, panel[:m], "test", PAPER), whole)
+                (m, draw): paired_gap(panel_chances(experts, panel[:m], "test", PAPER), whole)
                 for draw, panel in enumerate(panels)
                 for m in numbers(size)
             }
     there = sorted({one.size for one in found})
     missing = [f"R = {size}" for size in SIZES if size not in there]
     return Section(
-        tuple(_grid(size, picked(found, size=size)) for size in there),
+        tuple(_grid(size, select(found, size=size)) for size in there),
         (Picture("random", _chart(found), "Test accuracy of random panels: the two draws and their mean."),),
         tuple(f"Not trained yet: {', '.join(missing)}." for _ in missing[:1]),
         _claims(ahead, found),
@@ -111,7 +113,7 @@ Gaps = Mapping[int, Mapping[tuple[int, int], tuple[float, float]]]
 """Points ahead of the greedy cover, and half of the 95% interval, by size, and by experts and draw."""
 
 
-def _claims(ahead: Gaps, found: Sequence[Measured]) -> tuple[Claim, ...]:
+def _claims(ahead: Gaps, found: Sequence[Measurement]) -> tuple[Claim, ...]:
     """Judge both claims of the paper, by intervals paired over the test images."""
     fewer = {}
     more = {}
@@ -154,10 +156,10 @@ def interval_of_several(panels: int) -> float:
     return float(norm.ppf(1 - 0.025 / panels))
 
 
-def _grid(size: int, found: Sequence[Measured]) -> Grid:
+def _grid(size: int, found: Sequence[Measurement]) -> Grid:
     rows = []
     for split, method in LINES:
-        mine = picked(found, split=split, decoder=method)
+        mine = select(found, split=split, decoder=method)
         cover = [one.accuracy for one in mine if one.experts is None]
         cells = []
         for m in numbers(size):
@@ -165,18 +167,18 @@ def _grid(size: int, found: Sequence[Measured]) -> Grid:
             cells.append(Cell(mean_of(mine, m), paper))
         rows.append((f"{split}, {method}: mean", (*cells, Cell(cover[0] if cover else None))))
         for draw in range(1, DRAWS + 1):
-            one_draw = (Cell(one.accuracy) for one in picked(mine, draw=draw))
+            one_draw = (Cell(one.accuracy) for one in select(mine, draw=draw))
             rows.append((f"{split}, {method}: draw {draw}", (*one_draw, Cell())))
     columns = (*(f"m = {m}" for m in numbers(size)), "greedy cover")
     return Grid(f"R = {size}: accuracy in percent", columns, tuple(rows))
 
 
-def mean_of(found: Iterable[Measured], experts: int) -> float:
+def mean_of(found: Iterable[Measurement], experts: int) -> float:
     """Return the mean accuracy of the draws with so many experts."""
-    return float(np.mean([one.accuracy for one in picked(found, experts=experts)]))
+    return float(np.mean([one.accuracy for one in select(found, experts=experts)]))
 
 
-def _chart(found: Sequence[Measured]) -> Figure:
+def _chart(found: Sequence[Measurement]) -> Figure:
     figure, parts = side_by_side(len(SIZES), "random experts (m)", "test accuracy (%)")
     for axes, size in zip(parts, SIZES, strict=True):
         axes.plot(
@@ -184,7 +186,7 @@ def _chart(found: Sequence[Measured]) -> Figure:
             "x--", color=COLOURS[0], markersize=6, label="paper",
         )  # fmt: skip
         for method, colour in ((PAPER, COLOURS[1]), (DEFAULT, COLOURS[2])):
-            mine = picked(found, split="test", decoder=method, size=size)
+            mine = select(found, split="test", decoder=method, size=size)
             if mine:
                 means = [mean_of(mine, m) for m in numbers(size)]
                 axes.plot(numbers(size), means, "-", color=colour, label=method)

@@ -69,7 +69,7 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from paper.store import Store
-from paper.trainers import Trained
+from paper.trainers import TrainedExpert
 from paper.tests.made_up import bars
 
 class Trainer:
@@ -79,7 +79,7 @@ class Trainer:
             if str(number) == sys.argv[2]:
                 os.kill(os.getpid(), signal.SIGKILL)
             p = np.random.default_rng(0).dirichlet((1, 1), 2000).astype(np.float32)
-            yield Trained(subset, p, p, 0.0)
+            yield TrainedExpert(subset, p, p, 0.0)
 
 data = bars(2000, 2000)
 experts = Store(Path(sys.argv[1])).experts(data, Trainer(), [(0, k) for k in range(1, 10)], print)

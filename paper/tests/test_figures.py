@@ -15,7 +15,7 @@ from paper.store import write_expert
 from paper.tables import fedavg, greedy_covers, justification
 from paper.tables.fedavg import ONE_SHOT, SCHEMES, Task
 from paper.tests.made_up import bars
-from paper.trainers import Trained
+from paper.trainers import TrainedExpert
 from paper.trainers.neural import quick_softmax
 
 
@@ -138,7 +138,8 @@ def keep_experts(context: Context, sure: float) -> None:
         first = np.zeros(100, dtype=int) if n % 2 else np.arange(100) // 10 % 2
         test[np.arange(100), first] = sure
         write_expert(
-            place / f"{'-'.join(map(str, subset))}.parquet", Trained(subset, test[:0], test, seconds=1.0)
+            place / f"{'-'.join(map(str, subset))}.parquet",
+            TrainedExpert(subset, test[:0], test, seconds=1.0),
         )
 
 
@@ -169,5 +170,5 @@ def test_one_stored_cover_is_not_called_the_worst():
     right = {8: np.ones(100), 10: np.arange(100) % 2.0}
     said = " ".join(greedy_covers.findings(right, paper_values.CIFAR10["test"]))
     assert "Not trained yet: R = 2, 4, 6." in said
-    claim = greedy_covers.nearly(right, paper_values.CIFAR10["test"])
+    claim = greedy_covers.judge_gaps(right, paper_values.CIFAR10["test"])
     assert "R = 8: +50.00 ± 9.85 (paper: +0.01)" in claim.evidence

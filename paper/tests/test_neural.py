@@ -263,7 +263,7 @@ def test_the_first_layer_whitens_patches():
     images = torch.rand(200, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     images[:, 1] += images[:, 0]
     network = NETWORKS["whitened"](3, 8, 2)
-    network.look_at(images)
+    network.set_whitening(images)
     with torch.inference_mode():
         found = network[0](images).permute(0, 2, 3, 1).reshape(-1, 24).double()
     assert torch.allclose(found[:, :12], -found[:, 12:], atol=1e-4)

@@ -1,14 +1,12 @@
 """Work over the cores: in order, bounded, and the same on any number of them."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
 
 from paper import cores
-from paper.cores import end_processes, in_processes, in_threads
-from paper.reproduce import cpu_time
+from paper.cores import in_threads
 from paper.trainers.patches import PatchFeatures
 from paper.trainers.ridge import PatchRidge
 
@@ -57,18 +55,3 @@ def test_quick_experts_do_not_depend_on_the_number_of_cores(monkeypatch):
         )
     for one, other in zip(*answers, strict=True):
         assert np.array_equal(one, other)
-
-
-def busy(seconds):
-    """Use so much CPU time."""
-    started = time.process_time()
-    while time.process_time() < started + seconds:
-        pass
-    return seconds
-
-
-def test_the_time_of_processes_counts_when_they_have_ended():
-    before = cpu_time()
-    assert sorted(in_processes(busy, [0.3, 0.4], workers=2)) == [0.3, 0.4]
-    end_processes()
-    assert cpu_time() - before >= 0.7

@@ -8,7 +8,7 @@ import pytest
 
 from covote.errors import FileError
 from paper.store import Store, read_expert
-from paper.trainers import Trained
+from paper.trainers import TrainedExpert
 
 from .made_up import bars
 
@@ -24,7 +24,7 @@ class Guesser:
     stop_after: int = 10**9
     trained: list = field(default_factory=list)
 
-    def train(self, data, subsets, progress, folder=None) -> Iterator[Trained]:
+    def train(self, data, subsets, progress, folder=None) -> Iterator[TrainedExpert]:
         for subset in subsets:
             if len(self.trained) >= self.stop_after:
                 raise KeyboardInterrupt
@@ -33,7 +33,7 @@ class Guesser:
                 rng.dirichlet(np.ones(len(subset)), n).astype(np.float32) for n in (150, len(data.test_y))
             )
             self.trained.append(subset)
-            yield Trained(subset, train, test, 2.5)
+            yield TrainedExpert(subset, train, test, 2.5)
 
 
 def quiet(*_):

@@ -16,7 +16,7 @@ from paper.experiment import (
     SIZES,
     TRAINERS,
     Context,
-    decoded,
+    label_accuracy,
     paper_panel,
     paper_subsets,
     subsets_of,
@@ -26,12 +26,12 @@ from paper.reproduce import reproduce
 from paper.tables import TABLES, Experiment, missing, random
 from paper.tables.beyond import (
     covers_grid,
-    cut_votes,
     likeness,
     panels,
+    restricted_votes,
 )
 from paper.tables.greedy_covers import findings as findings_of_covers
-from paper.tables.greedy_covers import nearly
+from paper.tables.greedy_covers import judge_gaps
 from paper.trainers.patches import PatchFeatures
 from paper.trainers.ridge import PatchRidge
 
@@ -63,17 +63,17 @@ def test_ties_count_what_a_fair_draw_would_give():
     panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel)
     truth = np.array([2, 0, 0])
-    assert decoded(votes, truth, method="authority") == pytest.approx((1 / 3 + 1 + 0) / 3)
+    assert label_accuracy(votes, truth, method="authority") == pytest.approx((1 / 3 + 1 + 0) / 3)
 
 
 def test_every_removal_is_tried_once_and_samples_repeat():
     panel = subsets_of(paper_panel(6))
-    assert len(missing.removals(panel, 1, None, 0)) == 5
-    pairs = missing.removals(panel, 2, None, 0)
+    assert len(missing.reduced_panels(panel, 1, None, 0)) == 5
+    pairs = missing.reduced_panels(panel, 2, None, 0)
     assert len({tuple(rest) for rest in pairs}) == 10
     assert all(len(rest) == 3 for rest in pairs)
-    some = missing.removals(panel, 2, 4, 1)
-    assert some == missing.removals(panel, 2, 4, 1)
+    some = missing.reduced_panels(panel, 2, 4, 1)
+    assert some == missing.reduced_panels(panel, 2, 4, 1)
     assert len(some) == 4
     assert all(rest in pairs for rest in some)
 
@@ -139,7 +139,7 @@ def test_cut_networks_answer_only_what_they_know_and_are_right_where_the_network
     stored = Predictions(("a", "b"), best, rng.integers(0, 6, 40), 6)
     rows = np.arange(200)
     panel = Panel(6, [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 1], [1, 0, 0, 1, 1, 0]])
-    votes = cut_votes(stored, panel, rows, likeness(stored, rows))
+    votes = restricted_votes(stored, panel, rows, likeness(stored, rows))
     Votes.from_dense(votes, panel)  # raises if an expert answered what it does not know
     for n in rows:
         for i in range(3):
@@ -208,7 +208,7 @@ def test_the_order_of_sizes_is_told_with_paired_intervals():
     assert said[0] == "Not trained yet: R = 8."
     assert "R = 2, 4, 6, 10 (paper: 2, 4, 6, 10)" in said[1]
     assert "not tell apart: 4 and 6." in said[1]
-    claim = nearly(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0})
+    claim = judge_gaps(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0})
     # 120 of 10,000 images are lost and none is won: 1.2 points, standard error 0.109.
     assert "R = 2: -1.20 ± 0.21 (paper: -4.00)" in claim.evidence
     assert claim.verdict == "holds: R = 4, R = 6; cannot be told: R = 2"

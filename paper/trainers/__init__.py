@@ -16,7 +16,7 @@ Subset = tuple[int, ...]
 """What an expert knows: class indices, ascending."""
 
 
-class Trained(NamedTuple):
+class TrainedExpert(NamedTuple):
     """An expert's probabilities for the classes it knows, for every image, whatever its class.
 
     Attributes
@@ -59,7 +59,7 @@ class Trainer(Protocol):
 
     def train(
         self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
-    ) -> Iterator[Trained]:
+    ) -> Iterator[TrainedExpert]:
         """Train one expert per subset, and yield each when it is ready, in any order.
 
         Intermediate states are saved in `folder`, where an interrupted run resumes.

@@ -36,8 +36,8 @@ class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent wher
         layers: list[nn.Module] = [first, nn.GELU()]
         channels = first.out_channels
         for width in widths:
-            layers += [_passing(channels, width), nn.MaxPool2d(2), *_normal(width)]
-            layers += [_passing(width, width), *_normal(width)]
+            layers += [_identity_convolution(channels, width), nn.MaxPool2d(2), *_batch_norm(width)]
+            layers += [_identity_convolution(width, width), *_batch_norm(width)]
             channels = width
         super().__init__(
             *layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels, classes, bias=False)
@@ -47,7 +47,7 @@ class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent wher
         """Return the answers, scaled so that training starts with small ones."""
         return super().forward(images) / 9
 
-    def look_at(self, images: Tensor) -> None:
+    def set_whitening(self, images: Tensor) -> None:
         """Set the first layer to the principal directions of the images' patches, and their opposites."""
         patches = images.unfold(2, 2, 1).unfold(3, 2, 1).permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(0, 2)
         values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
@@ -55,19 +55,19 @@ class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent wher
         shaped = found.unflatten(1, (images.shape[1], 2, 2))
         self[0].weight.data.copy_(torch.cat([shaped, -shaped]))
 
-    def reach(self, share: float) -> None:
+    def follow_progress(self, share: float) -> None:
         """Let the first layer's bias learn only in the first third of the training."""
         self[0].bias.requires_grad = share < 1 / 3
 
 
-def _passing(channels: int, width: int) -> nn.Conv2d:
+def _identity_convolution(channels: int, width: int) -> nn.Conv2d:
     """Return a convolution that at first passes its input through, as far as it has channels for it."""
     layer = nn.Conv2d(channels, width, 3, padding=1, bias=False)
     nn.init.dirac_(layer.weight.data[:channels])
     return layer
 
 
-def _normal(width: int) -> list[nn.Module]:
+def _batch_norm(width: int) -> list[nn.Module]:
     norm = nn.BatchNorm2d(width, momentum=0.4)
     norm.weight.requires_grad = False
     return [norm, nn.GELU()]
@@ -251,7 +251,7 @@ def _fit(
     make = recipe.network if callable(recipe.network) else NETWORKS[recipe.network]
     network = make(*shape_of(images), classes).to(device, memory_format=torch.channels_last)
     if isinstance(network, Whitened):
-        network.look_at((as_tensor(images[:5000], device) - mean) / scale)
+        network.set_whitening((as_tensor(images[:5000], device) - mean) / scale)
     optimiser = make_optimiser(network, recipe)
     expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
     # Every second epoch mirrors what the epoch before it showed.
@@ -259,13 +259,13 @@ def _fit(
     per_epoch = -(-len(images) // recipe.batch)
     epochs, length = recipe.epochs, recipe.epochs * per_epoch
     wanted = torch.from_numpy(np.asarray(truth, dtype=np.int64))
-    done = _go_on(keep, expert, optimiser, generator)
+    done = _resume(keep, expert, optimiser, generator)
     for epoch in range(done, epochs):
         network.train()
         if isinstance(network, Whitened):
-            network.reach(epoch / epochs)
+            network.follow_progress(epoch / epochs)
         for step, rows in enumerate(batches(len(images), recipe.batch, generator), start=epoch * per_epoch):
-            rate = recipe.rate * share_of_rate(recipe.schedule, step, length)
+            rate = recipe.rate * rate_factor(recipe.schedule, step, length)
             for group in optimiser.param_groups:
                 group["lr"] = rate * group["faster"]
             part = (as_tensor(images[rows.numpy()], device) - mean) / scale
@@ -286,11 +286,11 @@ def _fit(
             expert.curve += ((expert.seconds, look(expert)),)
         started = time.process_time()
         if keep is not None:
-            _keep_epoch(keep, epoch + 1, expert, None if epoch + 1 == epochs else optimiser, generator)
+            _save_checkpoint(keep, epoch + 1, expert, None if epoch + 1 == epochs else optimiser, generator)
     return expert
 
 
-def _keep_epoch(
+def _save_checkpoint(
     keep: Path,
     epochs: int,
     expert: TrainedNetwork,
@@ -312,7 +312,7 @@ def _keep_epoch(
         torch.save(state, temporary)
 
 
-def _go_on(
+def _resume(
     keep: Path | None,
     expert: TrainedNetwork,
     optimiser: torch.optim.Optimizer,
@@ -386,10 +386,10 @@ def make_optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     return torch.optim.SGD(groups, lr=recipe.rate, momentum=recipe.momentum, nesterov=True)
 
 
-def share_of_rate(schedule: str, step: int, steps: int) -> float:
+def rate_factor(schedule: str, step: int, steps: int) -> float:
     """Return the share of the largest rate at a step.
 
-    >>> [round(share_of_rate("one-cycle", step, 100), 2) for step in (0, 25, 50, 99)]
+    >>> [round(rate_factor("one-cycle", step, 100), 2) for step in (0, 25, 50, 99)]
     [0.04, 1.0, 0.67, 0.01]
     """
     if schedule == "one-cycle":

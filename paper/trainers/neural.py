@@ -16,7 +16,7 @@ from covote.errors import InputError, MissingDependencyError
 from covote.progress import Progress
 from paper.cores import in_processes
 from paper.datasets import ImageSet
-from paper.trainers import Subset, Trained, file_name
+from paper.trainers import Subset, TrainedExpert, file_name
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class NeuralTrainer:
 
     def train(
         self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
-    ) -> Iterator[Trained]:
+    ) -> Iterator[TrainedExpert]:
         """Train one expert per subset, and yield each when it is ready.
 
         Each epoch is saved in `folder`, where an interrupted run resumes.
@@ -185,7 +185,7 @@ class NeuralTrainer:
             progress(done, total, f"{what}, {number} of {len(subsets)} experts")
 
 
-def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subset: Subset) -> Trained:
+def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subset: Subset) -> TrainedExpert:
     """Train the expert that knows `subset`, and record its answers about every image."""
     from paper.trainers.networks import TrainedNetwork, fit
 
@@ -210,7 +210,7 @@ def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subse
     train = expert.probabilities(data.train_x[: trainer.train_rows])
     test = expert.probabilities(data.test_x)
     seconds = expert.seconds + time.process_time() - started
-    return Trained(subset, train, test, seconds, expert.curve)
+    return TrainedExpert(subset, train, test, seconds, expert.curve)
 
 
 def seed_of(seed: int, subset: Subset) -> int:

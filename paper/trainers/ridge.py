@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.progress import Progress
 from paper.cores import in_threads, one_thread_each
 from paper.datasets import ImageSet
-from paper.trainers import Subset, Trained
+from paper.trainers import Subset, TrainedExpert
 from paper.trainers.patches import PatchFeatures
 
 _TOGETHER = 8  # experts whose answers are computed in one product
@@ -60,7 +60,7 @@ class PatchRidge:
 
     def train(
         self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
-    ) -> Iterator[Trained]:
+    ) -> Iterator[TrainedExpert]:
         """Train one expert per subset."""
         images = len(data.train_y) + len(data.test_y)
         total = images + 100 * len(subsets)
@@ -92,13 +92,13 @@ class PatchRidge:
         products: Products,
         rows: tuple[NDArray[np.float32], NDArray[np.float32]],
         shared: float,
-    ) -> list[Trained]:
+    ) -> list[TrainedExpert]:
         """Train a few experts, and record their answers for every row."""
         started = time.thread_time()
         solved = [products.solve(subset, self.penalty) for subset in subsets]
         train, test = (self._probabilities(part, solved) for part in rows)
         each = shared + (time.thread_time() - started) / len(subsets)
-        return [Trained(*expert, each) for expert in zip(subsets, train, test, strict=True)]
+        return [TrainedExpert(*expert, each) for expert in zip(subsets, train, test, strict=True)]
 
     def _probabilities(
         self, rows: NDArray[np.float32], solved: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
