@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covote.cli import output
-from covote.decoding.explaining import settling
+from covote.decoding.explaining import advice
 from covote.decoding.gold import gold_sentence, wilson
 from covote.files.review import GOALS
 from covote.files.tally import percent
@@ -35,7 +35,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "labelled": tally.items - tally.unlabelled,
         "otherwise_by_majority": tally.otherwise_by_majority,
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
-        "in_doubt": report.doubtful(),
+        "in_doubt": report.unreliable(),
         "notes": [*outcome.silent(), *outcome.notes],
         "review": _review(outcome),
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
@@ -106,8 +106,8 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
         first = next((look for look in outcome.looks if look.label is None and look.tied), None)
         if first is not None:
-            advice = settling(outcome.panel, first.status, None, first.tied, first.answers)
-            output.say(f"  {first.item}: {advice}")
+            todo = advice(outcome.panel, first.status, None, first.tied, first.answers)
+            output.say(f"  {first.item}: {todo}")
     if outcome.method != "majority" and tally.items > tally.unlabelled:
         output.say(_next_to_majority(tally.otherwise_by_majority))
     if tally.calibrated:
@@ -140,15 +140,15 @@ def _per_item(tally: Tally) -> str:
 
 def _unreliable(report: ExpertReport) -> str:
     """Name the experts who stand out, and how the others do."""
-    doubtful = report.doubtful()
-    if not doubtful:
+    unreliable = report.unreliable()
+    if not unreliable:
         return "No expert stands out as unreliable."
     rates = dict(zip(report.panel.names, report.accuracy.tolist(), strict=True))
-    others = [rate for name, rate in rates.items() if name not in doubtful and rate == rate]
+    others = [rate for name, rate in rates.items() if name not in unreliable and rate == rate]
     usual = f" (others: {np.median(others):.0%})" if others else ""
-    first, *more = (f"{rates[name]:.0%}" for name in doubtful)
-    named = [f"{doubtful[0]}, who agrees with the label in {first} of the cases in their field"]
-    named += [f"{name} ({rate})" for name, rate in zip(doubtful[1:], more, strict=True)]
+    first, *more = (f"{rates[name]:.0%}" for name in unreliable)
+    named = [f"{unreliable[0]}, who agrees with the label in {first} of the cases in their field"]
+    named += [f"{name} ({rate})" for name, rate in zip(unreliable[1:], more, strict=True)]
     return f"Possibly unreliable: {output.first_of(named, 6)}{usual}."
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
-from covote.decoding.explaining import Explanation, explain, settling
+from covote.decoding.explaining import Explanation, advice, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
-from covote.decoding.loop import Decoder, InMemory, Parts, Pass, Wanted, decode_parts, learned
+from covote.decoding.loop import DecodeOptions, Decoder, InMemory, Parts, Pass, decode_parts, learned
 from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
 from covote.decoding.statistics import Statistics
@@ -23,6 +23,7 @@ from covote.votes import Votes
 __all__ = [
     "DECODERS",
     "Comparison",
+    "DecodeOptions",
     "Decoder",
     "ExpertReport",
     "Explanation",
@@ -31,7 +32,7 @@ __all__ = [
     "Parts",
     "Pass",
     "Statistics",
-    "Wanted",
+    "advice",
     "compare",
     "decode",
     "decode_parts",
@@ -41,7 +42,6 @@ __all__ = [
     "learned",
     "make",
     "pair_agreement",
-    "settling",
 ]
 
 
@@ -103,5 +103,5 @@ def decode(
     decoder = make(method, options, gold)
     if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
-    parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
+    parts = decode_parts(InMemory(votes, workers), decoder, DecodeOptions(evidence, proba, gold))
     return joined(list(parts), votes.ids, votes.start)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.gold import Gold, gold_rows, no_gold, wilson
-from covote.decoding.loop import Decoder, Fitted, InMemory, Wanted, checked, decode_parts
+from covote.decoding.loop import DecodeOptions, Decoder, Fitted, InMemory, checked, decode_parts
 from covote.decoding.methods import make
 from covote.errors import CovoteError, InputError
 from covote.labels import Labels, joined
@@ -269,7 +269,7 @@ def _scored(
 
 
 def _decoded(votes: Votes, decoder: Decoder) -> Labels:
-    return joined(list(decode_parts(InMemory(votes), decoder, Wanted(evidence=False))))
+    return joined(list(decode_parts(InMemory(votes), decoder, DecodeOptions(evidence=False))))
 
 
 def _learns_from_gold(decoder: Decoder) -> bool:

@@ -29,7 +29,7 @@ LARGEST = 3000
 """The most classes for which agreement is counted for every pair."""
 
 
-class Counts(NamedTuple):
+class AgreementCounts(NamedTuple):
     """How answers compare with labels.
 
     Attributes
@@ -62,32 +62,34 @@ class Agreement:
     """
 
     panel: Panel
-    counts: Counts
+    counts: AgreementCounts
 
     @classmethod
-    def nothing(cls, panel: Panel, pairs: bool = True) -> Agreement:
+    def empty(cls, panel: Panel, pairs: bool = True) -> Agreement:
         """Return counts of 0; without `pairs`, pairs of classes are not counted."""
         experts, classes = panel.knows.shape
         cells = len(panel.layout.cells.label)
         sizes = [experts] * 4 + [cells, (classes, classes) if pairs else (0, 0)]
-        return cls(panel, Counts(*(np.zeros(size, np.int64) for size in sizes)))
+        return cls(panel, AgreementCounts(*(np.zeros(size, np.int64) for size in sizes)))
 
     def __add__(self, other: Agreement) -> Agreement:
         if self.panel != other.panel:
             raise InputError("agreement in two different panels cannot be added")
-        return Agreement(self.panel, Counts(*(a + b for a, b in zip(self.counts, other.counts, strict=True))))
+        return Agreement(
+            self.panel, AgreementCounts(*(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+        )
 
     def add(self, votes: Votes, items: Array, truth: Array) -> None:
         """Count the answers of votes; `items` are those whose class is known, `truth` their classes."""
         for piece, times in pieces_without(votes, items):
-            self._compare(piece, times, *_firm_labels(piece))
+            self._compare(piece, times, *_robust_labels(piece))
         if len(items):
             for piece, those in each_row(votes.subset(items)).pieces():
                 known = np.asarray(truth, np.int64)[those]
                 self._compare(piece, piece.count, known, np.ones(len(piece.runs.expert), np.bool_))
 
-    def _compare(self, rows: Rows, times: Array, label: Array, firm: Array) -> None:
-        """Compare the answers that are `firm` with the label of their row; each row counts `times`."""
+    def _compare(self, rows: Rows, times: Array, label: Array, robust: Array) -> None:
+        """Compare the answers that are `robust` with the label of their row; each row counts `times`."""
         _, expert, said = rows.runs
         counts, row = self.counts, linear.owner(rows)
         own, times = label[row], times[row]
@@ -95,12 +97,12 @@ class Agreement:
         def add(total: Array, which: Array, *place: Array) -> None:
             np.add.at(total, tuple(values[which] for values in place), times[which])
 
-        inside = firm & self.panel.knows[expert, own]
+        inside = robust & self.panel.knows[expert, own]
         right = inside & (said == own)
         np.add.at(counts.answers, expert, times)
         add(counts.none, said < 0, expert)
         add(counts.inside, inside, expert)
-        add(counts.outside, firm & ~inside, expert)
+        add(counts.outside, robust & ~inside, expert)
         add(counts.right, right, rows.cell)
         if len(counts.differ):
             add(counts.differ, inside & ~right & (said >= 0), own, said)
@@ -150,7 +152,7 @@ class ExpertReport:
     outside: NDArray[np.float64]
     none: NDArray[np.float64]
 
-    def doubtful(self) -> list[Name]:
+    def unreliable(self) -> list[Name]:
         """Return the experts whose accuracy is below 1/2 or 10 points below the median, at 99% confidence."""
         heard = self.inside > 0
         if not heard.any():
@@ -166,7 +168,7 @@ class ExpertReport:
         """
         import pandas as pd
 
-        doubtful = set(self.doubtful())
+        unreliable = set(self.unreliable())
         columns = {
             "agrees_with_label": self.accuracy,
             "at_least": self.low,
@@ -174,7 +176,7 @@ class ExpertReport:
             "answers_in_field": self.inside.astype(np.int64),
             "answers_outside_field": self.outside.astype(np.int64),
             "none_of_mine": self.none.astype(np.int64),
-            "possibly_unreliable": [name in doubtful for name in self.panel.names],
+            "possibly_unreliable": [name in unreliable for name in self.panel.names],
         }
         table = pd.DataFrame(columns, index=pd.Index(self.panel.names, name="expert"))
         return table.iloc[np.argsort(-self.low, kind="stable")]
@@ -210,7 +212,7 @@ def expert_report(votes: Votes, *, gold: Gold | None = None) -> ExpertReport:
 
 
 def _counted(votes: Votes, gold: Gold | None, pairs: bool) -> Agreement:
-    found = Agreement.nothing(votes.panel, pairs)
+    found = Agreement.empty(votes.panel, pairs)
     found.add(votes, *gold_rows(gold, votes))
     return found
 
@@ -264,7 +266,7 @@ def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
     return _counted(votes, gold, pairs=True).pairs
 
 
-def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _robust_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the authority label of every row (-1: none), and the answers without which it stays the same."""
     named, asked, share = vote = shares_of(rows)
     row, owner = np.arange(len(rows)), linear.owner(rows)
@@ -276,12 +278,12 @@ def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     close = (named > 0) & (named * right[:, None] >= left[:, None] * (asked - 1))
     close[row, label] = left == 0
     close = across(np.logical_or, close)
-    firm = (alone & ~close)[owner]
+    robust = (alone & ~close)[owner]
     unsure = np.flatnonzero((alone & close)[owner])
     for first in range(0, len(unsure), step := max(1, PIECE // named.shape[1])):
         some = unsure[first : first + step]
-        firm[some] = _same_without(rows, some, owner[some], label[owner[some]], vote)
-    return label, firm
+        robust[some] = _same_without(rows, some, owner[some], label[owner[some]], vote)
+    return label, robust
 
 
 def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Shares) -> NDArray[np.bool_]:

@@ -22,62 +22,62 @@ ASKED = 3
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateClass:
     """A possible class of an item.
 
     Attributes
     ----------
-    says
+    named_by
         The authorities of the class who name it.
-    differs
+    contradicted_by
         The authorities who answer something else (None: "none of mine"): wrong if this class is the truth.
-    silent
+    unanswered
         How many authorities of the class did not answer.
-    chance
+    probability
         The probability of the class; NaN if the labels have none.
     """
 
     name: Name
-    says: tuple[Name, ...]
-    differs: tuple[tuple[Name, Name | None], ...]
-    silent: int
-    chance: float = float("nan")
+    named_by: tuple[Name, ...]
+    contradicted_by: tuple[tuple[Name, Name | None], ...]
+    unanswered: int
+    probability: float = float("nan")
 
     @property
     def support(self) -> str:
         """How many of the experts who know the class name it, and how likely it is."""
-        answered = len(self.says) + len(self.differs)
-        experts = answered + self.silent
-        text = f"{len(self.says)} of {answered} experts who know {self.name}"
-        if answered == 1 and self.says and self.silent:
+        answered = len(self.named_by) + len(self.contradicted_by)
+        experts = answered + self.unanswered
+        text = f"{len(self.named_by)} of {answered} experts who know {self.name}"
+        if answered == 1 and self.named_by and self.unanswered:
             text = f"1 answer, from the only one of {experts} experts who know {self.name} who answered"
-        elif self.silent:
-            text += f" ({self.silent} more gave no answer)"
-        return text + (f", {self.chance:.0%} likely" if self.chance == self.chance else "")
+        elif self.unanswered:
+            text += f" ({self.unanswered} more gave no answer)"
+        return text + (f", {self.probability:.0%} likely" if self.probability == self.probability else "")
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The answers about an item, by candidate.
 
-    `others` are the answers of experts who know none of the candidates; `settling` is advice on how to settle
+    `others` are the answers of experts who know none of the candidates; `advice` is advice on how to settle
     an item without a label.
     """
 
     item: Any
     label: Name | None
     status: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateClass, ...]
     others: tuple[tuple[Name | None, int], ...]
-    settling: str = ""
+    advice: str = ""
 
     @property
     def wrong(self) -> tuple[Name, ...]:
         """The experts who are wrong whichever of the candidates is the truth."""
         if not self.candidates:
             return ()
-        common = set.intersection(*({name for name, _ in one.differs} for one in self.candidates))
-        return tuple(name for name, _ in self.candidates[0].differs if name in common)
+        common = set.intersection(*({name for name, _ in one.contradicted_by} for one in self.candidates))
+        return tuple(name for name, _ in self.candidates[0].contradicted_by if name in common)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as a dict that JSON can hold."""
@@ -89,21 +89,21 @@ class Explanation:
         width = max((len(str(one.name)) for one in self.candidates), default=0)
         for one in self.candidates:
             lines.append(f"  {one.name!s:{width}}  {one.support}")
-            if one.says:
-                lines.append(f"    for: {_listed(one.says)}")
-            if len(one.differs) == 1:
-                (name, answer), *_ = one.differs
+            if one.named_by:
+                lines.append(f"    for: {_listed(one.named_by)}")
+            if len(one.contradicted_by) == 1:
+                (name, answer), *_ = one.contradicted_by
                 lines.append(f"    contradicted by {name}, who says {_said(answer)} and would be wrong")
-            elif one.differs:
-                named = [f"{name} ({_said(answer)})" for name, answer in one.differs]
+            elif one.contradicted_by:
+                named = [f"{name} ({_said(answer)})" for name, answer in one.contradicted_by]
                 lines.append(f"    contradicted by {_listed(named)}, who would be wrong")
         if self.others:
             named = [f"{_said(answer)} x {count}" for answer, count in self.others]
             lines.append(f"  Others, who know none of these: {_listed(named)}")
         if self.wrong:
             lines.append(f"  Wrong whichever of these it is: {_listed(self.wrong)}.")
-        if self.settling:
-            lines.append(f"  {self.settling}")
+        if self.advice:
+            lines.append(f"  {self.advice}")
         return "\n".join(lines)
 
 
@@ -150,15 +150,15 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
         {} if labels.found_proba is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
     )
     kept = [name for name in dict.fromkeys(names) if name in known][: max(MOST, len(labels.tied_classes(n)))]
-    candidates, others = sides(votes.panel, kept, answers, chances)
+    candidates, others = group_answers(votes.panel, kept, answers, chances)
     plain = item.item() if isinstance(item, np.generic) else item
     tied = labels.tied_classes(n) if labels.index[n] < 0 else ()
     found = str(labels.status[n])
-    advice = settling(votes.panel, found, labels.value[n], tied, answers)
-    return Explanation(plain, labels.value[n], found, candidates, others, advice)
+    todo = advice(votes.panel, found, labels.value[n], tied, answers)
+    return Explanation(plain, labels.value[n], found, candidates, others, todo)
 
 
-def settling(
+def advice(
     panel: Panel, status: str, label: Name | None, tied: Iterable[Name], answers: Mapping[Name, Name | None]
 ) -> str:
     """Return advice on how to settle an item that is tied or incomplete; "" for others.
@@ -166,9 +166,9 @@ def settling(
     `tied` are the classes that share the best score, `answers` what every expert said who answered.
 
     >>> panel = Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"], "cy": ["cat", "dog"]})
-    >>> settling(panel, "incomplete", "cat", [], {"ann": "cat"})
+    >>> advice(panel, "incomplete", "cat", [], {"ann": "cat"})
     'Nobody who knows dog has answered: ask cy or bob.'
-    >>> settling(panel.without("cy"), "tied", None, ["cat", "dog"], {"ann": "cat", "bob": "dog"})
+    >>> advice(panel.without("cy"), "tied", None, ["cat", "dog"], {"ann": "cat", "bob": "dog"})
     'No one knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
     """
     if status == "incomplete":
@@ -218,22 +218,24 @@ def _either(names: list[Name]) -> str:
     return " or ".join(filter(None, [", ".join(map(str, names[:-1])), str(names[-1])]))
 
 
-def sides(
+def group_answers(
     panel: Panel,
     names: Iterable[Name],
     answers: Mapping[Name, Name | None],
     chances: Mapping[Name, float] | None = None,
-) -> tuple[tuple[Candidate, ...], tuple[tuple[Name | None, int], ...]]:
+) -> tuple[tuple[CandidateClass, ...], tuple[tuple[Name | None, int], ...]]:
     """Return the answers to an item by candidate, and those of experts who know none of the candidates."""
     candidates, heard = [], set()
     for name in names:
         knows = panel.knows[:, panel.class_index(name)]
         asked = [expert for expert in answers if knows[panel.expert_index(expert)]]
         heard.update(asked)
-        says = tuple(expert for expert in asked if answers[expert] == name)
-        differs = tuple((expert, answers[expert]) for expert in asked if answers[expert] != name)
+        named_by = tuple(expert for expert in asked if answers[expert] == name)
+        contradicted_by = tuple((expert, answers[expert]) for expert in asked if answers[expert] != name)
         chance = float((chances or {}).get(name, np.nan))
-        candidates.append(Candidate(name, says, differs, int(knows.sum()) - len(asked), chance))
+        candidates.append(
+            CandidateClass(name, named_by, contradicted_by, int(knows.sum()) - len(asked), chance)
+        )
     rest = Counter(answer for expert, answer in answers.items() if expert not in heard)
     return tuple(candidates), tuple(rest.most_common())
 

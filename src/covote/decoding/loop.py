@@ -23,7 +23,7 @@ from covote.votes.rows import Rows
 T = TypeVar("T")
 
 
-class Learned(Protocol):
+class HasStatistics(Protocol):
     """Weights that were learned."""
 
     @property
@@ -46,7 +46,7 @@ class Pass:
         """Return what a part of the votes reveals about the experts, given the current weights."""
         raise NotImplementedError
 
-    def learn(self, panel: Panel, counts: Any, weights: Any) -> Learned:
+    def learn(self, panel: Panel, counts: Any, weights: Any) -> HasStatistics:
         """Return better weights from the counts of all parts."""
         raise NotImplementedError
 
@@ -141,7 +141,7 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DecodeOptions:
     """What labels should have besides the class: evidence, probabilities of all classes, gold items."""
 
     evidence: bool = True
@@ -149,12 +149,12 @@ class Wanted:
     gold: Gold | None = None
 
 
-def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:
+def decode_parts(parts: Parts, decoder: Decoder, wanted: DecodeOptions = DecodeOptions()) -> Iterator[Labels]:
     """Yield the labels of every part, after the decoder has learned from all parts."""
     yield from parts.map(fit(parts, decoder, wanted))
 
 
-class KnownRows(NamedTuple):
+class LabelledRows(NamedTuple):
     """The distinct answer rows of all parts, and their labels."""
 
     rows: Rows
@@ -170,8 +170,8 @@ class Fitted:
 
     decoder: Decoder
     weights: Any
-    wanted: Wanted
-    known: KnownRows | None = None
+    wanted: DecodeOptions
+    known: LabelledRows | None = None
 
     def held_out(self, votes: Votes) -> NDArray[np.int64] | None:
         """Return the labels that gold items get without their known classes, if the decoder finds them."""
@@ -216,7 +216,7 @@ def _lacks_confidence(labels: Labels) -> bool:
     return labels.found_evidence is not None and bool(np.isnan(labels.confidence).all())
 
 
-def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:
+def fit(parts: Parts, decoder: Decoder, wanted: DecodeOptions = DecodeOptions()) -> Fitted:
     """Let a decoder learn from all parts."""
     if wanted.proba and not estimates(decoder):
         raise no_proba(decoder)
@@ -225,7 +225,7 @@ def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:
     fitted = Fitted(decoder, learned(parts if rows is None else InMemory(rows), decoder), wanted)
     if rows is None or wanted.proba:  # probabilities of all classes would take too much memory
         return fitted
-    return replace(fitted, known=KnownRows(rows.rows, fitted(rows)))
+    return replace(fitted, known=LabelledRows(rows.rows, fitted(rows)))
 
 
 def no_proba(decoder: Decoder) -> InputError:

@@ -17,7 +17,7 @@ from covote.arguments import some_of
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.comparing import better_than_default
 from covote.decoding.gold import gold_rows, like_items, no_gold
-from covote.decoding.loop import Fitted, Wanted, estimates, fit, no_proba
+from covote.decoding.loop import DecodeOptions, Fitted, estimates, fit, no_proba
 from covote.errors import InputError, TooLargeError
 from covote.files.output import Output
 from covote.files.review import Doubt, Looks
@@ -232,7 +232,7 @@ def decode_votes(
         raise no_statistics(method)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
-    fitted = fit(parts, decoder, Wanted(proba=output.proba is not None, gold=gold))
+    fitted = fit(parts, decoder, DecodeOptions(proba=output.proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
     tally, looks, score = Tally(votes.panel), Looks(LOOKS), None
     if fitted.known is not None:

@@ -45,7 +45,7 @@ class Tally:
         """Count a part; votes may stand for several items each."""
         times, evidence = item_counts(votes), labels.evidence
         given = np.flatnonzero(evidence.status == GIVEN)
-        agreement = Agreement.nothing(votes.panel, pairs=len(votes.panel.classes) <= MOST_PAIRS)
+        agreement = Agreement.empty(votes.panel, pairs=len(votes.panel.classes) <= MOST_PAIRS)
         agreement.add(votes, given, labels.index[given])
         known = np.isfinite(evidence.confidence)
         bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)
@@ -113,7 +113,7 @@ class Tally:
     @property
     def known(self) -> Agreement:
         """How the experts' answers compare with the labels."""
-        return self.agreement or Agreement.nothing(self.panel, pairs=False)
+        return self.agreement or Agreement.empty(self.panel, pairs=False)
 
     @property
     def answers(self) -> NDArray[np.int64]:

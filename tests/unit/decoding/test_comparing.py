@@ -132,15 +132,15 @@ def test_an_explanation_names_who_must_be_wrong():
     found = explain(votes, "x")
     sides = {one.name: one for one in found.candidates}
     assert found.label == "cat"
-    assert sides["cat"].says == ("a", "c")
-    assert sides["cat"].differs == ()
-    assert set(sides["dog"].differs) == {("a", "cat"), ("d", "fox")}
+    assert sides["cat"].named_by == ("a", "c")
+    assert sides["cat"].contradicted_by == ()
+    assert set(sides["dog"].contradicted_by) == {("a", "cat"), ("d", "fox")}
     for one in found.candidates:
         knows = panel.knows[:, panel.class_index(one.name)]
-        assert len(one.says) + len(one.differs) + one.silent == knows.sum()
+        assert len(one.named_by) + len(one.contradicted_by) + one.unanswered == knows.sum()
     assert found.wrong == ()
     other = explain(votes, "y", decode(votes, method="authority"))
-    assert ("d", None) in {answer for one in other.candidates for answer in one.differs}
+    assert ("d", None) in {answer for one in other.candidates for answer in one.contradicted_by}
     assert "none of mine" in str(other)
     with pytest.raises(CovoteError, match="no item 'z'"):
         explain(votes, "z")
@@ -169,4 +169,4 @@ def test_commands_say_the_same(tmp_path):
     told = run("explain", "votes.csv", "7", "--panel", "panel.toml")
     here = explain(votes, 7)
     assert told["label"] == here.label
-    assert [one["says"] for one in told["candidates"]] == [list(one.says) for one in here.candidates]
+    assert [one["named_by"] for one in told["candidates"]] == [list(one.named_by) for one in here.candidates]

@@ -29,7 +29,7 @@ def test_the_report_says_who_is_good_and_how_sure_that_is():
     assert (table.loc[list(votes.panel.names), "agrees_with_label"] == report.accuracy).all()
     assert table.at_least.is_monotonic_decreasing
     assert table.index[table.possibly_unreliable].tolist() == sorted(
-        report.doubtful(), key=table.index.get_loc
+        report.unreliable(), key=table.index.get_loc
     )
     best, *_, worst = str(report).splitlines()[1:]
     assert best.startswith(table.index[0])
@@ -115,9 +115,9 @@ def test_every_way_tells_the_same_numbers(tmp_path):
         assert [one["agreement"] for one in experts] == report.accuracy.tolist()
         assert [one["low"] for one in experts] == report.low.tolist()
         assert [one["inside"] for one in experts] == report.inside.tolist()
-        assert json.loads(told.output)["in_doubt"] == report.doubtful() != []
+        assert json.loads(told.output)["in_doubt"] == report.unreliable() != []
     told = CliRunner().invoke(app, [*words, "--report", f"{tmp_path}/report.html"])
-    doubtful = {name: report.accuracy[votes.panel.expert_index(name)] for name in report.doubtful()}
+    doubtful = {name: report.accuracy[votes.panel.expert_index(name)] for name in report.unreliable()}
     (first, rate), *more = doubtful.items()
     sentence = f"Possibly unreliable: {first}, who agrees with the label in {rate:.0%} of the cases in their"
     assert sentence in told.output
@@ -131,8 +131,8 @@ def test_every_way_tells_the_same_numbers(tmp_path):
 def test_an_unreliable_expert_is_in_doubt_and_others_are_not():
     panel = Panel(4, np.ones((5, 4)))
     votes = simulate(panel, np.arange(2000) % 4, accuracy=[0.95, 0.95, 0.95, 0.95, 0.4])
-    assert expert_report(votes).doubtful() == ["expert-5"]
-    assert expert_report(votes.part(0, 0)).doubtful() == []
+    assert expert_report(votes).unreliable() == ["expert-5"]
+    assert expert_report(votes.part(0, 0)).unreliable() == []
 
 
 def test_who_decides_alone_does_not_seem_better_for_it():

@@ -49,7 +49,7 @@ OUTSIDE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class EmWeights:
     """The weight of every answer for every class, the log size of every class, and what was estimated."""
 
     statistics: Statistics
@@ -77,15 +77,15 @@ class _ExpectationMaximisation(Decoder):
         """At most `iterations` rounds of the E-step and the M-step."""
         return (self,) * self.iterations
 
-    def needed(self, weights: Model | None) -> bool:
+    def needed(self, weights: EmWeights | None) -> bool:
         """Whether the model has not converged yet."""
         return weights is None or not weights.converged
 
-    def model(self, counts: Statistics) -> Model:
+    def model(self, counts: Statistics) -> EmWeights:
         """Estimate the experts' parameters from the counts: the M-step."""
         raise NotImplementedError
 
-    def count(self, votes: Votes, weights: Model | None) -> Statistics:
+    def count(self, votes: Votes, weights: EmWeights | None) -> Statistics:
         """Count every answer by the probability of each class: the E-step."""
 
         def chances(rows: Rows) -> NDArray[np.float64]:
@@ -93,18 +93,18 @@ class _ExpectationMaximisation(Decoder):
 
         return counted(votes, self.name, self.gold, chances)
 
-    def learn(self, panel: Panel, counts: Statistics, weights: Model | None) -> Model:
+    def learn(self, panel: Panel, counts: Statistics, weights: EmWeights | None) -> EmWeights:
         """Return a better model."""
         found = self.model(counts if self.past is None else self.past + counts)
         if weights is not None and np.abs(found.parameters - weights.parameters).max() <= self.tolerance:
             return replace(weights, converged=True)
         return found
 
-    def score(self, votes: Votes, weights: Model, evidence: bool = True) -> Labels:
+    def score(self, votes: Votes, weights: EmWeights, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is the probability of the class under the model."""
         return scoring.label_by(votes, weights.scores, evidence)
 
-    def proba(self, votes: Votes, weights: Model) -> NDArray[np.float64]:
+    def proba(self, votes: Votes, weights: EmWeights) -> NDArray[np.float64]:
         """Return the probability of every class under the model."""
         return scoring.table_of(votes, lambda rows: linear.posterior(weights.scores(rows)))
 
@@ -156,7 +156,7 @@ class Em(_ExpectationMaximisation):
         elif self.prior not in (None, "learned"):
             raise InputError(f"prior={self.prior!r} must be 'learned', or one weight per class")
 
-    def model(self, counts: Statistics) -> Model:
+    def model(self, counts: Statistics) -> EmWeights:
         """Return the accuracies, and the weights of right and wrong answers that follow from them."""
         panel, size = counts.panel, counts.panel.sizes
         seen = counts.inside()
@@ -172,7 +172,7 @@ class Em(_ExpectationMaximisation):
         log_none = np.full(len(panel), np.log(inside / outside))
         coins = (np.rint(weight * UNIT).astype(np.int64) for weight in (log_right, log_wrong, log_none))
         weights = linear.whole(panel, one_coin_weights(panel, *coins))
-        return Model(counts, weights, self._log_sizes(counts), accuracy)
+        return EmWeights(counts, weights, self._log_sizes(counts), accuracy)
 
     def _log_sizes(self, counts: Statistics) -> NDArray[np.int64] | None:
         """Return log P(k) in whole units; None if the classes are equally frequent."""
@@ -225,13 +225,13 @@ class DawidSkene(_ExpectationMaximisation):
                 "'authority'"
             )
 
-    def learn(self, panel: Panel, counts: Statistics, weights: Model | None) -> Model:
+    def learn(self, panel: Panel, counts: Statistics, weights: EmWeights | None) -> EmWeights:
         """Return better tables."""
         if weights is None:
             _warn_about_classifiers(counts if self.past is None else self.past + counts)
         return super().learn(panel, counts, weights)
 
-    def model(self, counts: Statistics) -> Model:
+    def model(self, counts: Statistics) -> EmWeights:
         """Return the confusion tables and the frequencies of the classes, as logarithms."""
         cells, classes = counts.panel.layout.cells, len(counts.panel.classes)
         can = (cells.label < classes) | (counts.inside().none > 0)[cells.expert]
@@ -240,7 +240,7 @@ class DawidSkene(_ExpectationMaximisation):
         table = np.rint(np.log(np.where(can[:, None], amount / total, 1.0)) * UNIT).astype(np.int64)
         share = np.maximum(counts.share / ONE, 1e-10)
         base = np.rint(np.log(share / share.sum()) * UNIT).astype(np.int64)
-        return Model(counts, table, base, table / UNIT)
+        return EmWeights(counts, table, base, table / UNIT)
 
 
 def vote_shares(rows: Rows) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from covote import atomic
 from covote.decoding.expert_report import PairAgreement
-from covote.decoding.explaining import settling, sides
+from covote.decoding.explaining import advice, group_answers
 from covote.decoding.gold import gold_sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
@@ -106,12 +106,12 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "looks": [
             (
                 look,
-                *sides(panel, look.candidates, look.answers),
-                settling(panel, look.status, look.label, look.tied, look.answers),
+                *group_answers(panel, look.candidates, look.answers),
+                advice(panel, look.status, look.label, look.tied, look.answers),
             )
             for look in outcome.looks
         ],
-        "doubtful": tally.experts.doubtful(),
+        "doubtful": tally.experts.unreliable(),
     }
 
 
@@ -138,7 +138,7 @@ def headline(tally: Tally, doubt: Doubt) -> str:
     elif tally.calibrated and doubt.expected >= 0.5:
         wrong = f"{doubt.expected:,.0f}"
         parts.append(f"about {wrong} {'is' if wrong == '1' else 'are'} expected to be wrong")
-    doubtful = tally.experts.doubtful()
+    doubtful = tally.experts.unreliable()
     if doubtful:
         named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")
         parts.append(f"{named} {'stand' if len(doubtful) > 1 else 'stands'} out as unreliable")
@@ -183,7 +183,7 @@ def _uncovered(tally: Tally) -> dict[str, Any]:
 def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
     """Return the experts, the least reliable first."""
     report = tally.experts
-    doubtful = set(report.doubtful())
+    doubtful = set(report.unreliable())
     rows = [
         {
             "name": name,
