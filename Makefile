@@ -91,8 +91,17 @@ chromium:
 	  >/dev/null 2>&1 || echo "no chromium, and it cannot be installed here: browser tests are skipped"
 
 # Two workers: one thread of linear algebra and of scikit-learn's loops for each.
-test slow lowest fuzz: export OMP_NUM_THREADS = 1
-test slow lowest fuzz: export OPENBLAS_NUM_THREADS = 1
+check test slow lowest fuzz: export OMP_NUM_THREADS = 1
+check test slow lowest fuzz: export OPENBLAS_NUM_THREADS = 1
+
+# For a small change: format, types, imports and the unit tests of the library, in about a minute.
+.PHONY: check
+check: .venv/installed-test
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q -n 2 --dist worksteal -m 'not slow' tests/unit
 
 test: .venv/installed-test .venv/peers/installed chromium
 	$(BIN)/ruff format --check

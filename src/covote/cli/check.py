@@ -117,6 +117,7 @@ def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | 
     problems: list[str] = []
     details: dict[str, Any] = {}
     notes: list[str] = []
+    unknown: dict[str, Any] = {}
     with StandardStreams(answers) as streams:
         try:
             file = VoteFile(streams.votes, panel, reading)
@@ -130,8 +131,9 @@ def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | 
             silent, unsaid = unanswered(read)
             notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
             notes += [f"classes without an answer: {some_of(unsaid)}"] if unsaid else []
-            if fix is not None:
-                _write_names(fix, found.unknown_names())
+            unknown = found.unknown_names()
+            if fix is not None and unknown:
+                _write_names(fix, unknown)
     if as_json:
         output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
     else:
@@ -141,13 +143,15 @@ def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | 
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
         output.say_notes(notes, problems)
-        if problems and fix is not None:
+        if problems and fix is not None and unknown:
             output.say(
-                f"Wrote {fix}: replace each ? by a name of the panel, or clear the cell for 'no answer'. "
-                f"Then add --rename {fix}."
+                f"Wrote {fix}. Open it, fill in the second column (leave it empty to ignore the name), then "
+                f"add --rename {fix}."
             )
+        elif problems and unknown:
+            output.say("To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop.")
         elif problems:
-            output.say("Correct the file, map names with --fix and --rename, or use --unknown drop.")
+            output.say("Correct the file.")
         else:
             output.say("No problems found.")
             _tell_confusions(read)
