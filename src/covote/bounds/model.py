@@ -109,7 +109,7 @@ class PairGraph:
         return ax
 
     def _matrix(self, ax: Axes) -> Axes:
-        """Draw a cell per pair: darker where more experts know both, red where nobody does."""
+        """Draw a cell per pair: darker where more experts know both, red where no one does."""
         from matplotlib.colors import LinearSegmentedColormap
 
         number = len(self.classes)
@@ -120,7 +120,7 @@ class PairGraph:
             shared, cmap=colours, vmin=0.5, vmax=max(1.5, float(shared.max())), interpolation="none"
         )
         ax.figure.colorbar(
-            drawn, ax=ax, shrink=0.6, extend="min", label="experts who know both (red: nobody)"
+            drawn, ax=ax, shrink=0.6, extend="min", label="experts who know both (red: no one)"
         )
         if number <= 100:
             names = [str(name) for name in self.classes]

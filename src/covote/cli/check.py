@@ -161,7 +161,7 @@ def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | 
 
 
 def _tell_confusions(votes: Votes) -> None:
-    """Print the pairs of classes that nobody knows both of, and that the answers take for each other."""
+    """Print the pairs of classes that no one knows both of, and that the answers take for each other."""
     from covote.votes.confusions import confused_pairs
 
     pairs = confused_pairs(votes, most=_CONFUSED + 1)
@@ -189,7 +189,7 @@ def _tell_outages(panel: Panel) -> None:
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
         return  # no expert, or all alike, as was printed already
-    rows, heads = [], ["away", "more pairs nobody knows both of", "worst case"]
+    rows, heads = [], ["away", "more pairs no one knows both of", "worst case"]
     for one in _outages(panel, critical[:_OUTAGES]):
         share = one[_LEFT]
         rows.append(

@@ -288,7 +288,7 @@ def say_redundancy(panel: Panel) -> None:
     wrong = panel.correctable()
     text = f"Each class is known by {_span(degrees)} expert{'' if degrees.max() == 1 else 's'}. "
     if panel.redundancy == 0:
-        text += "Items of these pairs can get the wrong label although nobody made a mistake."
+        text += "Items of these pairs can get the wrong label although no one made a mistake."
     elif panel.redundancy == 1 and classes > MANY:
         text += f"Losing an expert may leave pairs uncovered. {_SURVIVES}"
     elif panel.redundancy == 1:

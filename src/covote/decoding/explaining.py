@@ -167,7 +167,7 @@ def advice(
 
     >>> panel = Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"], "cy": ["cat", "dog"]})
     >>> advice(panel, "incomplete", "cat", [], {"ann": "cat"})
-    'Nobody who knows dog has answered: ask cy or bob.'
+    'No one who knows dog has answered: ask cy or bob.'
     >>> advice(panel.without("cy"), "tied", None, ["cat", "dog"], {"ann": "cat", "bob": "dog"})
     'No one knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
     """
@@ -192,7 +192,7 @@ def advice(
 
 
 def _whom_to_ask(panel: Panel, label: Name | None, answers: Mapping[Name, Name | None]) -> str:
-    """Say whose answers are missing: of those who know the classes that nobody judged, or the label."""
+    """Say whose answers are missing: of those who know the classes that no one judged, or the label."""
     answered = np.isin(np.arange(len(panel)), [panel.expert_index(name) for name in answers])
     unjudged = np.logical_not(panel.knows[answered].any(axis=0))
     wanted = unjudged.copy()
@@ -202,15 +202,15 @@ def _whom_to_ask(panel: Panel, label: Name | None, answers: Mapping[Name, Name |
     gain = 2 * (panel.knows & unjudged).sum(axis=1) + (panel.knows & wanted).sum(axis=1)
     gain[answered] = 0
     first = [panel.names[i] for i in np.argsort(-gain, kind="stable") if gain[i] > 0][:ASKED]
-    ask = f": ask {_either(first)}" if first else ", and the panel has nobody else to ask"
+    ask = f": ask {_either(first)}" if first else ", and the panel has no one else to ask"
     if not unjudged.any():
         return f"Only one expert who knows {label} has answered{ask}."
     if unjudged.all():
-        return f"Nobody has answered{ask}."
+        return f"No one has answered{ask}."
     names = [panel.classes[k] for k in np.flatnonzero(unjudged)[:2]]
     more = int(unjudged.sum()) - len(names)
     which = f"{', '.join(map(str, names))} or {more} more classes" if more else _either(names)
-    return f"Nobody who knows {which} has answered{ask}."
+    return f"No one who knows {which} has answered{ask}."
 
 
 def _either(names: list[Name]) -> str:

@@ -111,9 +111,9 @@ def evidence(
 def judged(
     rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], outdone: Array | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the fewest violations d_k - N_k of any class that somebody knows, and the status of labels.
+    """Return the fewest violations d_k - N_k of any class that someone knows, and the status of labels.
 
-    A class that nobody judged has no violations: it is consistent with any answers.
+    A class that no one judged has no violations: it is consistent with any answers.
     """
     votes_for, authorities, _ = vote
     known = authorities[:, rows.votes.panel.layout.heard]

@@ -149,7 +149,7 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
         raise MissingDependencyError(
             "this needs Dask; install it with: pip install 'covote[dask]'"
         ) from error
-    # Monitoring fifty times a second, and HTTP pages that nobody asked for, would cost more than many parts.
+    # Monitoring fifty times a second, and HTTP pages that no one asked for, would cost more than many parts.
     settings = {
         "distributed.worker.profile.enabled": False,
         "distributed.admin.tick.interval": "500ms",
@@ -164,7 +164,7 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
             where: Any = scheduler
             if scheduler is None:
                 _end_on_sigterm(stack)
-                # A free port on this machine only, without a dashboard, and with a key that nobody else has.
+                # A free port on this machine only, without a dashboard, and with a key that no one else has.
                 where = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,

@@ -1,13 +1,13 @@
 """What the answers prove about an item: five statuses, each defined here and nowhere else.
 
-Let d_k of the experts who answered know class k, and N_k of them name it. Class k is *possible* if nobody
-who knows it contradicts it, N_k = d_k; it is *unjudged* if nobody who knows it has answered, d_k = 0.
+Let d_k of the experts who answered know class k, and N_k of them name it. Class k is *possible* if no one
+who knows it contradicts it, N_k = d_k; it is *unjudged* if no one who knows it has answered, d_k = 0.
 
     given       the class of the item was known beforehand
     incomplete  with a label: a class is unjudged, or a single expert knows the label, and names it
                 without: there are fewer answers than classes in question, which are named or unjudged
     tied        several classes share the best score, or another judged class is possible as well
-    conflict    somebody is wrong about a class that they know, or another class is more probable
+    conflict    someone is wrong about a class that they know, or another class is more probable
     agreed      none of these: two experts or more know the label, all of them name it, and nothing else fits
 
 The first that applies is the status. If experts are right about what they know, the label of an item that is

@@ -309,7 +309,7 @@ class Panel:
         return int(self._pair_histogram[:redundancy].sum())
 
     def correctable(self) -> int:
-        """Return how many wrong answers per item the paper's vote repairs if everybody answers.
+        """Return how many wrong answers per item the paper's vote repairs if everyone answers.
 
         It repairs f iff f (d_k + d_j) < lambda_kj d_k for every class k and rival j, where d_k experts know
         k: the truth loses f of its d_k votes, the rival wins at most f of the lambda_kj common experts and

@@ -159,7 +159,7 @@ def _assumed_panel(source: TableFile, options: Reading, assumed: Assumed) -> Pan
 
 
 def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
-    """Return the experts without an answer, and the classes that nobody answered."""
+    """Return the experts without an answer, and the classes that no one answered."""
     runs = votes.ragged
     experts = np.bincount(runs.expert, minlength=len(votes.panel))
     classes = np.bincount(runs.label[runs.label >= 0], minlength=len(votes.panel.classes))

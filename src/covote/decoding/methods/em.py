@@ -124,7 +124,7 @@ class Em(_ExpectationMaximisation):
         Statistics of earlier votes of the same panel, to which these votes are added.
     prior
         The frequencies of the classes: equal by default; one weight per class, or a mapping by name; or
-        ``"learned"``. Learn them only where experts mostly answer what they know: where everybody guesses
+        ``"learned"``. Learn them only where experts mostly answer what they know: where everyone guesses
         similar classes, the classes that are guessed most swallow the others.
     shrinkage
         How many answers the common accuracy counts for in the accuracy of each expert.
@@ -279,7 +279,7 @@ def one_coin_weights(
 def _none_rates(seen: Inside) -> tuple[float, float]:
     """Return the rates of "none of mine" inside and outside expertise, with half an answer added to each.
 
-    Where nobody ever says so, both are 1/2, and cancel.
+    Where no one ever says so, both are 1/2, and cancel.
     """
     if not seen.none.any():
         return 0.5, 0.5
