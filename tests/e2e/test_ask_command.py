@@ -100,7 +100,7 @@ def test_the_next_questions_are_a_table_to_fill_in(covote, files):
             "leave them out",
         ),
         (("votes.parquet",), "--panel"),
-        (("--panel", "panel.toml", "--json"), "name the file of votes"),
+        (("--panel", "panel.toml", "--json"), "need a file of answers; name it"),
         (("--panel", "panel.toml", "--rule", "guess"), "'guess'"),
         (("nothing.parquet", "--panel", "panel.toml"), "nothing.parquet"),
     ],

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
+from covote.panel.ranges import listed
 from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows
 from covote.tables.dialect import decoded, read_bytes, read_cells, refuse_folders, split
 from covote.tables.sheets import read_sheet
@@ -97,6 +98,8 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         if named.get("knows") == "all":
             named["knows"] = list(data["classes"])
+        elif isinstance(named.get("knows"), str):
+            named["knows"] = listed(named["knows"], data["classes"])
         if not isinstance(named.get("knows"), list):
             raise InputError(
                 f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."], or "all"'

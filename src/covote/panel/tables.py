@@ -13,6 +13,7 @@ from typing import Any
 from covote.arguments import shown
 from covote.errors import InputError
 from covote.panel.checks import LONGEST_INTEGER
+from covote.panel.ranges import expanded
 from covote.tables.dialect import Row, without_empty
 from covote.tables.names import arrow_table
 from covote.tables.sheets import text_of_cell
@@ -349,6 +350,10 @@ def _listed(cell: str) -> list[str]:
 
 
 def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str, float]) -> dict[str, Any]:
+    before = {part for parts in known.values() for part in parts}
+    known = expanded(known)
+    unknown = [name for name in classes if name not in before]
+    classes = dict.fromkeys([*(part for parts in known.values() for part in parts), *unknown])
     everything = [name for name in classes if folded(name) not in ("all", "alle", "*")]
     experts = []
     for name, parts in known.items():
