@@ -103,7 +103,10 @@ def test_a_table_of_names_is_written_with_suggestions(covote, files):
     (files / "votes.csv").write_text(VOTES.replace("bob", "bobb") + "i99,who,skin\ni99,ann,eyes\n")
     ran = covote("check", "panel.toml", "votes.csv", "--fix", "names.csv")
     assert ran.status == 2
-    assert "Then add --rename names.csv." in ran.out
+    assert (
+        "fill in the second column (leave it empty to ignore the name), then add --rename names.csv"
+        in ran.out
+    )
     rows = (files / "names.csv").read_text().splitlines()
     assert rows == ["votes,panel", "bobb,bob", "who,?", "eyes,eye"]
     ran = covote("check", "panel.toml", "votes.csv", "--rename", "names.csv")
