@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
-from covote.decoding import Wanted, make
+from covote.decoding import DecodeOptions, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import Fitted, fit
 from covote.errors import EngineError, InputError, MissingDependencyError
@@ -69,7 +69,7 @@ def decode(
             gold = client.submit(like_items, gold, parts.votes[0]).result()
             if not sum(parts.map(partial(_count_gold, gold=gold))):
                 raise no_gold(gold)
-        fitted = fit(parts, decoder, Wanted(gold=gold))
+        fitted = fit(parts, decoder, DecodeOptions(gold=gold))
         shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
         unfinished.mkdir(parents=True)
         stack.callback(shutil.rmtree, unfinished, ignore_errors=True)
