@@ -46,8 +46,8 @@ SHOTS = (
 """Name of the picture, who looks, page, size of the screen."""
 EVERY = (
     *(("owner", one) for one in ("/progress", "/label", "/review", "/review/CONFLICT", "/experts", "/board",
-      "/people", "/people/2", "/items", "/export", "/settings", "/record", "/me", "/api/reference",
-      "/nothing")),
+      "/people", "/people/2", "/items", "/classes", "/classes/1", "/export", "/settings", "/record", "/me",
+      "/start", "/nothing")),
     ("Dora", "/label"), ("Dora", "/me"), ("", "/login"),
 )  # fmt: skip
 
@@ -136,7 +136,7 @@ def main() -> None:
             with served(Path(place) / "empty", demo=False) as (studio, address):
                 for size in SIZES:
                     page = opened(browser, studio, "owner", size)
-                    for path in ("/progress", "/board", "/items", "/people", "/review", "/experts", "/label"):
+                    for path in ("/start", "/items", "/people", "/review", "/label"):
                         visit(page, studio, address, path)
                         save(page, target / f"empty-{path[1:]}-{size}.png", whole=True)
         browser.close()

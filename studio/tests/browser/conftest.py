@@ -33,7 +33,8 @@ SIZES = {
     "desk": {"viewport": {"width": 1280, "height": 860}},
 }
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
-           "/items", "/export", "/settings", "/record", "/api/reference", "/login"]  # fmt: skip
+           "/items", "/classes", "/classes/1", "/start", "/export", "/settings", "/record", "/api/reference",
+           "/login"]  # fmt: skip
 DEADLINE = 180.0
 """Seconds after which something that is waited for will not come any more."""
 
@@ -70,7 +71,7 @@ class Rig:
     def enter(self, page, name):
         page.goto(self.link(name))
         page.get_by_role("button", name="Continue").click()
-        page.wait_for_url(re.compile("/(label|progress)"))
+        page.wait_for_url(re.compile("/(label|progress|start)"))
 
     def _answers(self, name, studio=None):
         with (studio or self.studio).database.read() as connection:
