@@ -1,6 +1,6 @@
 """Choose which expert to ask next, and when to stop."""
 
-from covote.asking.answers import Answers
+from covote.asking.answers import ItemAnswers
 from covote.asking.asker import Asker
 from covote.asking.choosing import TieOrder, choose
 from covote.asking.counting import Elimination, Repair, Vote
@@ -10,9 +10,9 @@ from covote.asking.rules import RULES
 
 __all__ = [
     "RULES",
-    "Answers",
     "Asker",
     "Elimination",
+    "ItemAnswers",
     "Posterior",
     "Question",
     "Questions",

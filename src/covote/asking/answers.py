@@ -22,7 +22,7 @@ WAITING = -3
 """The expert was asked, and the answer is awaited."""
 
 
-class Answers(NamedTuple):
+class ItemAnswers(NamedTuple):
     """The questions about some items, one entry per question.
 
     There are `size` items, 0 to size - 1. Each question has the position of its `item` and `expert`, and an
@@ -35,19 +35,19 @@ class Answers(NamedTuple):
     answer: Ints
 
     @staticmethod
-    def of_one(answers: Mapping[int, int]) -> Answers:
+    def of_one(answers: Mapping[int, int]) -> ItemAnswers:
         """Return the answers about one item, ``{expert: answer}``: a batch of one.
 
-        >>> Answers.of_one({2: 0, 5: NO_ANSWER}).expert
+        >>> ItemAnswers.of_one({2: 0, 5: NO_ANSWER}).expert
         array([2, 5])
         """
         expert = np.fromiter(answers.keys(), np.int64, len(answers))
-        return Answers(
+        return ItemAnswers(
             1, np.zeros_like(expert), expert, np.fromiter(answers.values(), np.int64, len(answers))
         )
 
     @property
-    def heard(self) -> Flags:
+    def answered(self) -> Flags:
         """Which questions were answered, "none of mine" included."""
         given: Flags = (self.answer >= 0) | (self.answer == NONE_OF_MINE)
         return given
@@ -59,7 +59,7 @@ class Answers(NamedTuple):
         return found
 
 
-def spread(panel: Panel, answers: Answers, amount: Array) -> Array:
+def spread(panel: Panel, answers: ItemAnswers, amount: Array) -> Array:
     """Add an amount per question to the classes that its expert knows; return (items x classes).
 
     Whole amounts stay whole.
@@ -134,11 +134,11 @@ class Log:
         self.size -= 1
         return item, expert, answer
 
-    def about(self, rows: Array) -> Answers:
+    def about(self, rows: Array) -> ItemAnswers:
         """Return the questions about some items, in the order of `rows`."""
         row, entry = self._entries(rows)
         expert, answer = self.expert[entry], self.answer[entry]
-        return Answers(len(rows), row, expert.astype(np.int64), answer.astype(np.int64))
+        return ItemAnswers(len(rows), row, expert.astype(np.int64), answer.astype(np.int64))
 
     def find(self, items: Array, experts: Array) -> Ints:
         """Return the position of the question to each expert about each item; -1 if there is none."""

@@ -416,8 +416,8 @@ class Asker:
     def votes(self) -> Votes:
         """Return the answers so far as votes."""
         log = self._log
-        heard = np.flatnonzero((log.answer >= 0) | (log.answer == NONE_OF_MINE))
-        order = heard[np.lexsort((log.expert[heard], log.item[heard]))]
+        answered = np.flatnonzero((log.answer >= 0) | (log.answer == NONE_OF_MINE))
+        order = answered[np.lexsort((log.expert[answered], log.item[answered]))]
         bounds = np.searchsorted(log.item[order], np.arange(len(self) + 1))
         return Votes.from_ragged(
             bounds, log.expert[order], log.answer[order], self.panel, items=self._ids.array

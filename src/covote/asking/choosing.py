@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.asking.answers import Answers, Flags, Ints
+from covote.asking.answers import Flags, Ints, ItemAnswers
 from covote.panel import Panel
 
 Array = NDArray[Any]
@@ -47,7 +47,7 @@ class PanelRule(Protocol):
     still answer.
     """
 
-    def state(self, answers: Answers, may_answer: Flags) -> Any:
+    def state(self, answers: ItemAnswers, may_answer: Flags) -> Any:
         """Summarise the answers in a few arrays with one row per item."""
 
     def settled(self, state: Any) -> Flags:

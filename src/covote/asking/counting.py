@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
-from covote.asking.answers import WAITING, Answers, Flags, Ints, spread
+from covote.asking.answers import WAITING, Flags, Ints, ItemAnswers, spread
 from covote.asking.choosing import Decision
 from covote.panel import Panel
 
@@ -142,17 +142,17 @@ class CountingOnPanel:
         self.panel, self.wrong = panel, wrong
         self._knows = panel.knows.astype(np.float32)
 
-    def state(self, answers: Answers, may_answer: Flags) -> CountingState:
+    def state(self, answers: ItemAnswers, may_answer: Flags) -> CountingState:
         """Count votes and contradictions: fewest contradictions lead, then most votes."""
         against, votes = self.counts(answers)
         possible = against <= np.maximum(against.min(axis=1, keepdims=True), self.wrong)
         return CountingState(against, votes, -against, votes, possible)
 
-    def counts(self, answers: Answers) -> tuple[Array, Array]:
+    def counts(self, answers: ItemAnswers) -> tuple[Array, Array]:
         """Return contradictions and votes (items x classes)."""
         classes = len(self.panel.classes)
-        heard, named = answers.heard, answers.answer >= 0
-        asked = spread(self.panel, answers, heard.astype(np.int64))
+        answered, named = answers.answered, answers.answer >= 0
+        asked = spread(self.panel, answers, answered.astype(np.int64))
         cell = answers.item[named] * classes + answers.answer[named]
         votes = np.bincount(cell, minlength=answers.size * classes).reshape(-1, classes)
         return asked - votes, votes
@@ -198,7 +198,7 @@ class CountingOnPanel:
 class VoteOnPanel(CountingOnPanel):
     """The vote of all experts of one panel, while some of their answers are missing."""
 
-    def state(self, answers: Answers, may_answer: Flags) -> CountingState:
+    def state(self, answers: ItemAnswers, may_answer: Flags) -> CountingState:
         """Compare shares of authorities: first the share that a class can still reach, then the one it has.
 
         Ratios of small integers are equal as floats exactly if they are equal.
@@ -206,12 +206,12 @@ class VoteOnPanel(CountingOnPanel):
         against, votes = self.counts(answers)
         came = answers.answer != WAITING
         change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
-        heard = against + votes
+        answered = against + votes
         # Usually all who answered could still be asked, and no one else was asked: no need to count again.
-        usual = bool((change == -answers.heard.astype(np.int64)).all())
-        moved = -heard if usual else spread(self.panel, answers, change)
+        usual = bool((change == -answers.answered.astype(np.int64)).all())
+        moved = -answered if usual else spread(self.panel, answers, change)
         unheard = self.panel.knows[may_answer].sum(axis=0) + moved
-        total = heard + unheard
+        total = answered + unheard
         there = total > 0
         share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
         possible = there & (reach >= _lead(reach, share))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from covote.arguments import check_prior, check_probability
 from covote.asking.answer_model import answer_table, check_size, gains
-from covote.asking.answers import Answers, Flags, Ints
+from covote.asking.answers import Flags, Ints, ItemAnswers
 from covote.asking.choosing import Decision
 from covote.asking.counting import CountingOnPanel
 from covote.decoding import decode
@@ -145,18 +145,20 @@ class PosteriorOnPanel:
         place = np.concatenate([np.cumsum(panel.knows, axis=1) - 1, panel.sizes[:, None]], axis=1)
         self._cell = panel.layout.cells.start[:-1, None] + place
 
-    def state(self, answers: Answers, may_answer: Flags) -> PosteriorState:
+    def state(self, answers: ItemAnswers, may_answer: Flags) -> PosteriorState:
         """Weigh the answers."""
         log = self._prior + self._evidence(answers)
         return PosteriorState(_shares(log), self._counting.counts(answers)[0], log.argmax(axis=1))
 
-    def _evidence(self, answers: Answers) -> Array:
+    def _evidence(self, answers: ItemAnswers) -> Array:
         """Return (items x classes) the logarithm of the answers' probability."""
-        heard = np.flatnonzero(answers.heard)
-        answer = np.where(answers.answer[heard] == NONE_OF_MINE, -1, answers.answer[heard])  # the last place
-        cell = self._cell[answers.expert[heard], answer]
+        answered = np.flatnonzero(answers.answered)
+        answer = np.where(
+            answers.answer[answered] == NONE_OF_MINE, -1, answers.answer[answered]
+        )  # the last place
+        cell = self._cell[answers.expert[answered], answer]
         found = csr_array(
-            (np.ones(len(heard)), (answers.item[heard], cell)), shape=(answers.size, len(self._table))
+            (np.ones(len(answered)), (answers.item[answered], cell)), shape=(answers.size, len(self._table))
         )
         return np.asarray(found @ self._table, dtype=np.float64)
 

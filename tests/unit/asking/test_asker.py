@@ -5,9 +5,9 @@ import pytest
 
 from covote import Panel, compiled, decode, design, simulate
 from covote.asking import (
-    Answers,
     Asker,
     Elimination,
+    ItemAnswers,
     Posterior,
     Questions,
     Repair,
@@ -315,7 +315,7 @@ def test_a_batch_of_one_is_asked_as_many_are():
         for n in range(30):
             heard = {}
             while True:
-                state = panel_rule.state(Answers.of_one(heard), everyone)
+                state = panel_rule.state(ItemAnswers.of_one(heard), everyone)
                 if panel_rule.settled(state)[0]:
                     break
                 free = everyone.copy()

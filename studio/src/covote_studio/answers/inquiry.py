@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from covote import compiled
-from covote.asking import RULES, Answers, Posterior, TieOrder, Vote, choose
+from covote.asking import RULES, ItemAnswers, Posterior, TieOrder, Vote, choose
 from covote.asking.choosing import Rule
 from covote.errors import InputError, TooLargeError
 from covote.votes import NONE_OF_MINE
@@ -120,7 +120,7 @@ class Inquiry:
             for who, choice in answers.items()
             if who in row
         }
-        return self._panel_rule.state(Answers.of_one(heard), self._people)
+        return self._panel_rule.state(ItemAnswers.of_one(heard), self._people)
 
     def _unsaid(self, state: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
         """Return the class that the rule settled on if no one has named it; None if it has not settled."""
