@@ -58,6 +58,14 @@ def decode(
         ),
     ] = "all",
     output_file: LabelsFile = None,
+    models: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            help="A table of probabilities (items x classes, as --proba and models write it), which is "
+            "one more expert. May be given several times.",
+        ),
+    ] = None,
     method: Method = "learned",
     odds: Odds = None,
     gold: Gold = None,
@@ -102,7 +110,7 @@ def decode(
     given = Path(panel_file) if panel_file not in WORDS else None
     # Statistics may be saved to the file they were loaded from: it is read first and written last.
     written = [streams.written, proba, report, review]
-    atomic.check_apart([*written, stats], [answers, given, gold, reading.rename_file])
+    atomic.check_apart([*written, stats], [answers, given, gold, reading.rename_file, *(models or ())])
     atomic.check_apart(written, [past])
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
     if odds is not None:
@@ -114,7 +122,8 @@ def decode(
             outcome = decode_file(
                 streams.votes,
                 chosen,
-                panel_file if given is None else Panel.load(given),
+                panel_file,
+                models=models or (),
                 method=method,
                 gold=gold,
                 reading=reading,

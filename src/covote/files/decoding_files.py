@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -22,6 +22,7 @@ from covote.errors import InputError, TooLargeError
 from covote.files.output import Output
 from covote.files.review import Doubt, Looks
 from covote.files.side_tables import read_gold
+from covote.files.stored_probabilities import add_tables, table_of
 from covote.files.tally import Tally
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
@@ -96,6 +97,7 @@ def decode_file(
     method: str = "learned",
     gold: Mapping[Any, Name] | str | os.PathLike[str] | None = None,
     reading: Reading | None = None,
+    models: Sequence[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,
 ) -> Outcome:
@@ -118,16 +120,22 @@ def decode_file(
         Items whose class is known, or a file of them; they keep it.
     reading
         How columns, names and cells of the votes are understood.
+    models
+        Stored tables of probabilities (items x classes), each of which is one more expert with the name of
+        its file. The panel may name such tables, too: ``model = "table:birds.parquet"``.
     progress
         Called as (done, total, what).
     """
     output = output if isinstance(output, Output) else Output(output)
     output.check()
     file = VoteFile(votes_file, _known_panel(panel), reading)
-    if gold is not None and not isinstance(gold, Mapping):
-        gold = read_gold(gold, file.panel, reading)
     work = Work(3 * _PASS, progress)
     votes = file.read(_reported(work.part("reading", share=_PASS)))
+    if models or any(map(table_of, votes.panel.models)):
+        folder = Path() if isinstance(panel, Panel) else Path(panel).resolve().parent
+        votes = add_tables(votes, folder, models, more_classes=panel in ("all", "infer"))
+    if gold is not None and not isinstance(gold, Mapping):
+        gold = read_gold(gold, votes.panel, reading)
     outcome = decode_votes(votes, output, method=method, gold=gold, work=work, **options)
     dropped = file.problems if file.problems.dropped else None
     notes = (*_assumed(panel, file.panel), *file.notes(), *outcome.notes)

@@ -1,0 +1,216 @@
+"""A stored table of probabilities as one more expert: items x classes, as ``--proba`` and models write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covote.arguments import did_you_mean, some_of
+from covote.errors import InputError, TooLargeError
+from covote.panel import Name, Panel
+from covote.tables.columns import id_column
+from covote.tables.table_file import TableFile
+from covote.votes import NOT_ASKED, Votes
+
+_MOST = 1 << 30
+"""Probabilities that are held at once: 4 GiB."""
+_SLACK = 0.01  # how far above 1 the sum of a row may be
+
+
+class StoredProbabilities(NamedTuple):
+    """The content of a table: the items as text, the classes, and (items x classes) probabilities.
+
+    A row of zeros is an item about which the table says nothing.
+    """
+
+    items: list[str]
+    classes: list[str]
+    probability: NDArray[np.float32]
+
+
+def read_probabilities(path: str | os.PathLike[str], classes: tuple[Name, ...] | None) -> StoredProbabilities:
+    """Read a table with the items and a column of probabilities for each class.
+
+    Empty cells and NaN are no probability. Other columns than `classes` are left out; None takes all columns
+    of numbers.
+    """
+    source = TableFile(Path(path))
+    item = id_column(source.names)
+    if item is None:
+        raise InputError(f"{path} has no column item, task or id, which names the items")
+    table = source.table()
+    others = [name for name in source.names if name != item]
+    if classes is not None:
+        known = {str(name) for name in classes}
+        for name in others:
+            if name not in known and (near := did_you_mean(name, classes)):
+                raise InputError(f"{path}: the column {name!r} is no class of the panel{near}; rename it")
+        others = [name for name in others if name in known]
+    columns = {name: _numbers(table.column(name)) for name in others}
+    found = {name: column for name, column in columns.items() if column is not None}
+    text = [name for name, column in columns.items() if column is None]
+    if text and classes is not None:
+        raise InputError(f"{path}: the column {text[0]!r} is a class of the panel, but has no probabilities")
+    if len(found) < 2:
+        raise InputError(f"{path} has no columns of probabilities for two or more classes of the panel")
+    probability = np.nan_to_num(np.stack(list(found.values()), axis=1), nan=0.0)
+    sums = probability.sum(axis=1, dtype=np.float64)
+    wrong = np.flatnonzero((probability < 0).any(axis=1) | (sums > 1 + _SLACK))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"{path}, row {row + 1}: the probabilities add up to {sums[row]:.4g}, or one is below 0; a row "
+            "has numbers from 0 to 1 that add up to 1 (scores before softmax or percentages do not)"
+        )
+    items = list(map(str, table.column(item).to_pylist()))
+    if len(set(items)) < len(items):
+        twice = next(name for n, name in enumerate(items) if name in items[:n])
+        raise InputError(f"{path}: item {twice!r} is there twice; keep one row for each item")
+    return StoredProbabilities(items, list(found), probability)
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float32] | None:
+    """Return a column as numbers, None if it has others; empty cells are NaN."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        cells = [cell if cell and cell.strip() else None for cell in column.to_pylist()]
+        column = pa.chunked_array([pa.array(cells, pa.string())])
+    try:
+        values = column.cast(pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return np.asarray(values, dtype=np.float32)
+
+
+def with_probabilities(
+    votes: Votes, name: Name, stored: StoredProbabilities, *, more_classes: bool = False
+) -> Votes:
+    """Return votes with a stored table as the answers of one more expert.
+
+    Parameters
+    ----------
+    votes
+        What the others answered; they may have probabilities or not.
+    name
+        What the expert is called. One of the panel without any answer gets the table; others are new.
+    stored
+        The table. Its items are added to those of the votes.
+    more_classes
+        Whether classes that the panel does not have are added to it.
+    """
+    panel = _panel_with(votes.panel, name, stored, more_classes)
+    i = panel.expert_index(name)
+    ids = [] if votes.ids is None else [_plain(one) for one in votes.ids]
+    ids = ids or list(range(len(votes)))
+    place = {str(one): n for n, one in enumerate(ids)}
+    new = [item for item in stored.items if item not in place]
+    place |= {item: len(ids) + n for n, item in enumerate(new)}
+    size, owner, member = len(ids) + len(new), *np.nonzero(panel.knows)
+    if size * len(owner) > _MOST:
+        raise TooLargeError(
+            f"{size:,} items times {len(owner):,} pairs of an expert and a class they know are too many "
+            "probabilities for this machine; decode in parts"
+        )
+    columns = np.full((size, len(panel)), NOT_ASKED, dtype=np.int64)
+    probability = np.full((size, len(owner)), np.nan, dtype=np.float32)
+    before = np.array([panel.expert_index(one) for one in votes.panel.names])
+    dense = votes.to_dense().columns
+    assert dense is not None
+    if (
+        dense[[votes.panel.expert_index(one) for one in votes.panel.names if one == name]] != NOT_ASKED
+    ).any():
+        raise InputError(
+            f"expert {name!r} has answers and a table of probabilities; call one of them otherwise"
+        )
+    columns[: len(votes), before] = dense.T
+    for expert, soft in _by_expert(votes):
+        mine = owner == panel.expert_index(expert)
+        classes = np.isin(member, np.flatnonzero(votes.panel.knows[votes.panel.expert_index(expert)]))
+        probability[: len(votes), np.flatnonzero(mine & classes)] = soft
+    # The table: its columns in the order of the panel, its rows at their items.
+    index = {str(one): k for k, one in enumerate(panel.classes)}
+    order = np.argsort([index[one] for one in stored.classes])
+    rows = np.array([place[item] for item in stored.items], dtype=np.intp)
+    said = stored.probability.max(axis=1) > 0
+    known = np.sort([index[one] for one in stored.classes])
+    inside = stored.probability[:, order][said]
+    columns[rows[said], i] = known[inside.argmax(axis=1)]
+    probability[np.ix_(rows[said], np.flatnonzero(owner == i))] = np.minimum(inside, 1)
+    return Votes.from_dense(columns, panel, items=[*ids, *new], probabilities=probability)
+
+
+def _plain(value: Any) -> Any:
+    return value.as_py() if isinstance(value, pa.Scalar) else value
+
+
+def _panel_with(panel: Panel, name: Name, stored: StoredProbabilities, more_classes: bool) -> Panel:
+    """Return the panel in which the expert knows the classes of the table."""
+    known = {str(one) for one in panel.classes}
+    added = [one for one in stored.classes if one not in known] if more_classes else []
+    classes = [*panel.classes, *added]
+    mine = [str(one) in set(stored.classes) for one in classes]
+    knows = np.zeros((len(panel), len(classes)), dtype=bool)
+    knows[:, : len(panel.classes)] = panel.knows
+    if name in panel.names:
+        i = panel.expert_index(name)
+        other = [classes[k] for k in np.flatnonzero(knows[i] != np.array(mine))]
+        if other:
+            raise InputError(
+                f"the panel and the table of expert {name!r} disagree about {some_of(other)}: the expert "
+                "knows the columns of the table; correct one of them"
+            )
+        return Panel(classes, knows, panel.names, panel.cost, models=panel.models)
+    cost = [*panel.cost.tolist(), 1.0]
+    models = [*panel.models, None]
+    return Panel(classes, [*knows.tolist(), mine], [*panel.names, name], cost, models=models)
+
+
+def _by_expert(votes: Votes) -> list[tuple[Name, NDArray[np.float32]]]:
+    """Return (items x classes they know) the probabilities of experts who give some."""
+    if not votes.soft:
+        return []
+    dense, found, start = votes.to_dense(), [], 0
+    assert dense.columns is not None
+    for i, (name, width) in enumerate(zip(votes.panel.names, votes.panel.sizes.tolist(), strict=True)):
+        if dense.class_probability is not None:
+            found.append((name, dense.class_probability[start : start + width].T))
+        else:
+            assert dense.vote_probability is not None
+            sure, label = dense.vote_probability[i], dense.columns[i]
+            named = np.flatnonzero(votes.panel.knows[i]) == label[:, None]
+            rest = (1 - sure) / max(1, width - 1)
+            found.append((name, np.where(named, sure[:, None], rest[:, None]).astype(np.float32)))
+        start += width
+    return found
+
+
+def table_of(model: Any) -> str | None:
+    """Return the file of a model that is a stored table, ``table:birds.parquet``; None for other models.
+
+    >>> table_of("table:birds.parquet"), table_of("onnx:birds.onnx")
+    ('birds.parquet', None)
+    """
+    use = model.get("use") if isinstance(model, dict) else model
+    return use.removeprefix("table:") if isinstance(use, str) and use.startswith("table:") else None
+
+
+def add_tables(
+    votes: Votes, folder: Path, models: Sequence[str | os.PathLike[str]], *, more_classes: bool = False
+) -> Votes:
+    """Return votes with the stored tables that the panel names, and with others, each called as its file.
+
+    Paths in the panel begin in `folder`.
+    """
+    panel = votes.panel
+    named = [(name, table_of(model)) for name, model in zip(panel.names, panel.models, strict=True)]
+    places = [(name, folder / place) for name, place in named if place is not None]
+    places += [(Path(path).stem, Path(path)) for path in models]
+    for name, place in places:
+        stored = read_probabilities(place, None if more_classes else votes.panel.classes)
+        votes = with_probabilities(votes, name, stored, more_classes=more_classes)
+    return votes
