@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from covote.learn import PanelClassifier
     from covote.panel import Certificate, Panel
     from covote.simulation import simulate
-    from covote.tables import Reading
+    from covote.tables import ReadOptions
     from covote.votes import Votes
 
 __version__ = "0.1.0"
@@ -35,7 +35,7 @@ __all__ = [
     "Labels",
     "Panel",
     "PanelClassifier",
-    "Reading",
+    "ReadOptions",
     "Votes",
     "__version__",
     "compare",
@@ -60,7 +60,7 @@ _PLACES = {
     "Labels": "labels",
     "Panel": "panel",
     "PanelClassifier": "learn",
-    "Reading": "tables",
+    "ReadOptions": "tables",
     "Votes": "votes",
     "compare": "decoding",
     "complete": "covers",

@@ -15,7 +15,7 @@ import pytest
 from covote import CovoteError, Panel, Votes, decode, simulate
 from covote.engines import dask as engine
 from covote.errors import EngineError, InputError
-from covote.tables import Reading
+from covote.tables import ReadOptions
 from covote.votes.problems import DroppedWarning
 
 pytest.importorskip("distributed")
@@ -78,7 +78,7 @@ def test_gold_and_unknown_names_count_as_in_one_process(tmp_path, client):
     assert rows_of(pq.read_table(tmp_path / "gold")) == rows_of(labels.to_arrow())
     assert labels.count()["given"] == 300
     few = PANEL.without("e6")
-    engine.decode(files, few, tmp_path / "few", client, reading=Reading(unknown="drop"), odds=2.0)
+    engine.decode(files, few, tmp_path / "few", client, reading=ReadOptions(unknown="drop"), odds=2.0)
     with pytest.warns(DroppedWarning):
         votes = Votes.from_table(table, few, unknown="drop")
     assert rows_of(pq.read_table(tmp_path / "few")) == rows_of(decode(votes, odds=2.0).to_arrow())
@@ -102,7 +102,7 @@ def test_mistakes_leave_nothing_behind(tmp_path, client):
     with pytest.raises(CovoteError, match="'e6' is not an expert of the panel"):
         engine.decode(files, PANEL.without("e6"), tmp_path / "labels", client)
     with pytest.raises(InputError, match="no column"):
-        engine.decode(files, PANEL, tmp_path / "labels", client, reading=Reading(item="picture"))
+        engine.decode(files, PANEL, tmp_path / "labels", client, reading=ReadOptions(item="picture"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.parquet", "votes"]
     (tmp_path / "labels").mkdir()
     with pytest.raises(InputError, match="labels exists"):
@@ -124,7 +124,7 @@ def killed_once(votes, place):
 
 def test_the_work_of_a_lost_worker_is_done_again(tmp_path, client):
     files = write(tmp_path, PANEL)
-    votes = engine._votes_by_item(client, files, PANEL, Reading())
+    votes = engine._votes_by_item(client, files, PANEL, ReadOptions())
     parts = engine._Parts(client, votes, PANEL)
     assert sum(parts.map(partial(killed_once, place=tmp_path / "killed"))) == 4000
 

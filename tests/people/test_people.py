@@ -13,7 +13,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from covote import CovoteError, Panel, Reading, Votes
+from covote import CovoteError, Panel, ReadOptions, Votes
 from covote.files import VoteFile, decode_file, inferred_panel, panel_of_everyone
 from covote.tables.dialect import read_cells
 from covote.votes.problems import DroppedWarning
@@ -98,8 +98,8 @@ def test_votes_that_are_accepted(entry, tmp_path):
     path, panel, options = opened(entry)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        votes = VoteFile(path, panel, Reading(**options)).read()
-        outcome = decode_file(path, tmp_path / "labels.parquet", panel, reading=Reading(**options))
+        votes = VoteFile(path, panel, ReadOptions(**options)).read()
+        outcome = decode_file(path, tmp_path / "labels.parquet", panel, reading=ReadOptions(**options))
     told = [str(warning.message) for warning in caught if warning.category is DroppedWarning]
     assert bool(told) == ("dropped" in entry)
     for words in entry.get("dropped", ()):
@@ -123,7 +123,7 @@ def test_votes_that_are_refused(entry, tmp_path):
     panel, options = panel_of(entry)
     path = HERE / "votes" / entry["file"]
     with pytest.raises(CovoteError) as caught:
-        decode_file(path, tmp_path / "labels.parquet", panel, reading=Reading(**options))
+        decode_file(path, tmp_path / "labels.parquet", panel, reading=ReadOptions(**options))
     message = str(caught.value)
     assert [words for words in (entry["file"], *entry["refused"]) if words not in message] == [], message
     assert "\n" not in message

@@ -12,7 +12,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from covote import CovoteError, Panel, Reading
+from covote import CovoteError, Panel, ReadOptions
 from covote.files import VoteFile
 
 A, B, C = "melanoma", "nævus", "eczéma"
@@ -283,12 +283,12 @@ def test_votes(tmp_path, table, ending):
     panel = Panel.from_blocks(classes, list(table.panel.values()), list(table.panel))
     if table.rejected:
         with pytest.raises(CovoteError) as caught:
-            VoteFile(path, panel, Reading(**table.options)).read()
+            VoteFile(path, panel, ReadOptions(**table.options)).read()
         message = str(caught.value)
         assert [words for words in (path.name, *table.rejected) if words not in message] == [], message
         assert "\n" not in message
         return
-    file = VoteFile(path, panel, Reading(**table.options))
+    file = VoteFile(path, panel, ReadOptions(**table.options))
     rows = file.read().to_arrow().to_pylist()
     found = sorted([str(row["item"]), row["expert"], str(row["label"])] for row in rows)
     expected = LONG[1:] if table.expected is None else table.expected

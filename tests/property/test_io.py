@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from covote import Panel, Votes, decode
 from covote.errors import InputError
 from covote.files import VoteFile, decode_file, decoding_files
-from covote.tables import Reading, table_file
+from covote.tables import ReadOptions, table_file
 from covote.votes import NONE_OF_MINE, NOT_ASKED, item_index
 from tests.methods import PLAIN
 
@@ -193,7 +193,7 @@ def test_repeated_answers_in_any_order(tmp_path_factory, case, keep, lie, random
         return
     path = tmp_path_factory.mktemp("votes") / "votes.parquet"
     write(path, ["item", "expert", "label"], rows)
-    file = VoteFile(path, panel, Reading(duplicates=keep))
+    file = VoteFile(path, panel, ReadOptions(duplicates=keep))
     expected = plain_votes(panel, rows, keep)
     if expected is None:
         with pytest.raises(InputError, match=r"row \d+: expert .* answered .* but .* in row \d+"):

@@ -14,7 +14,7 @@ PUBLIC = {
     "Labels",
     "Panel",
     "PanelClassifier",
-    "Reading",
+    "ReadOptions",
     "Votes",
     "__version__",
     "compare",

@@ -20,7 +20,7 @@ from covote.arguments import no_file
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 _REPEATED = re.compile(r"(?:(\d{1,9})x)?(\d{1,1000})")
 
@@ -187,7 +187,7 @@ def choice(*values: str) -> dict[str, Any]:
 
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of :class:`Reading`, in place of its parameter `reading`."""
+    """Give a command an option for each field of :class:`ReadOptions`, not its parameter `reading`."""
     return _reads(command, _reading_options("How the answers are read"))
 
 
@@ -204,7 +204,7 @@ def _reads(command: Callable[..., None], added: list[inspect.Parameter]) -> Call
     def reading_first(*args: Any, **kwargs: Any) -> None:
         said = {one.name.removeprefix(_PREFIX): kwargs.pop(one.name) for one in added}
         said["blank"] = tuple(said["blank"] or ())
-        command(*args, reading=Reading(**said), **kwargs)
+        command(*args, reading=ReadOptions(**said), **kwargs)
 
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -223,8 +223,8 @@ _PREFIX = "reading_"  # of the parameters that stand for the fields of a reading
 
 def _reading_options(group: str) -> list[inspect.Parameter]:
     """Return a parameter for each field of a reading, with its help and its choices."""
-    choices, words, found = Reading.choices(), Reading.help(), []
-    for name, default in Reading().__dict__.items():
+    choices, words, found = ReadOptions.choices(), ReadOptions.help(), []
+    for name, default in ReadOptions().__dict__.items():
         option = typer.Option(
             f"--{name}",
             help=words[name],

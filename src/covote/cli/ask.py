@@ -14,7 +14,7 @@ from covote.cli import output
 from covote.cli.arguments import Gold, Json, Report, choice, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.asking.replay import Replay
@@ -57,7 +57,7 @@ def ask(
         typer.Option(help="In the terminal: keep all answers in this .npz file, and resume from it."),
     ] = None,
     *,
-    reading: Reading,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Ask only as many experts as needed.
@@ -73,7 +73,7 @@ def ask(
     panel = Panel.load(panel_file)
     if answers is None:
         more = (gold, report, next_, output_file)
-        if any(one is not None for one in more) or reading != Reading() or as_json:
+        if any(one is not None for one in more) or reading != ReadOptions() or as_json:
             raise InputError(
                 "--gold, --report, --next, --json and the reading options need a file of answers; name it"
             )

@@ -24,7 +24,7 @@ from covote.cli.arguments import (
 )
 from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 from covote.votes import Votes
 
 _SHOWN = 20  # uncovered pairs and single points of failure that are listed
@@ -57,7 +57,7 @@ def check(
         typer.Option(help="Draw the classes and which pairs are covered to this .png, .svg or .pdf file."),
     ] = None,
     *,
-    reading: Reading,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Check a panel for uncovered pairs, or answers for mistakes."""
@@ -104,7 +104,9 @@ def check(
         raise typer.Exit(1)
 
 
-def _check_votes(answers: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
+def _check_votes(
+    answers: Path, panel_file: Path, reading: ReadOptions, fix: Path | None, as_json: bool
+) -> None:
     """Print everything that is wrong with a file of answers; exit status 2 if something is."""
     from covote.votes.vote_file import VoteFile, unanswered
 

@@ -10,7 +10,7 @@ import typer
 from covote.cli import output
 from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel, reads_votes
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 
 @reads_votes
@@ -20,7 +20,7 @@ def compare(
     gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
     seed: Seed = 0,
     *,
-    reading: Reading,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Find the best method with items whose class you know."""

@@ -11,7 +11,7 @@ from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import choice, reads_votes
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 _SHOWN = 4  # files that are named
 
@@ -51,7 +51,7 @@ def convert(
         str, typer.Option(help="The field that labelling configurations show: item, text, image, audio.")
     ] = "item",
     *,
-    reading: Reading,
+    reading: ReadOptions,
 ) -> None:
     """Convert answers, labels and panels for other tools.
 

@@ -33,7 +33,7 @@ from covote.cli.arguments import (
 from covote.cli.method import Method
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 WORDS = ("all", "infer")
 """Panels that the answers themselves give."""
@@ -91,7 +91,7 @@ def decode(
     workers: Workers = None,
     as_json: Json = False,
     *,
-    reading: Reading,
+    reading: ReadOptions,
 ) -> None:
     """Turn answers into labels, and report who must be wrong."""
     from covote.decoding import Statistics
@@ -150,7 +150,7 @@ def _on_cluster(
     *,
     method: str,
     gold: Path | None,
-    reading: Reading,
+    reading: ReadOptions,
     odds: float | None,
 ) -> None:
     """Label Parquet files that do not fit into one machine."""

@@ -10,7 +10,7 @@ from covote.cli import output
 from covote.cli.arguments import Gold, Json, VotesFile, VotesPanel, reads_votes
 from covote.cli.method import Method
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 
 @reads_votes
@@ -21,7 +21,7 @@ def explain(
     method: Method = "learned",
     gold: Gold = None,
     *,
-    reading: Reading,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Explain a label: the evidence, and who must be wrong."""

@@ -29,7 +29,7 @@ from covote.cli.arguments import (
 )
 from covote.cli.method import Method
 from covote.errors import ExpertError, InputError
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -117,7 +117,7 @@ def label(
     proba: Proba = None,
     as_json: Json = False,
     *,
-    reading: Reading,
+    reading: ReadOptions,
 ) -> None:
     """Label with models: ask them about every item of a dataset.
 

@@ -23,7 +23,7 @@ from covote.cli.arguments import (
 )
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.multilabel import LabelSets, SetsOutcome
@@ -51,7 +51,7 @@ def check(
     other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
     count: Count = None,
     *,
-    reading: Reading,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Check which ways of answering a panel supports, or a file of answers for mistakes."""
@@ -87,7 +87,7 @@ def decode(
     kind: StreamFormat = "csv",
     as_json: Json = False,
     *,
-    reading: Reading,
+    reading: ReadOptions,
 ) -> None:
     """Find the labels of every item that are certain, and whether they are all of them."""
     from covote.multilabel import decode_file
@@ -204,7 +204,7 @@ def _say_decoded(found: SetsOutcome) -> None:
     output.say_notes(found.notes)
 
 
-def _check_answers(answers: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
+def _check_answers(answers: Path, panel_file: Path, reading: ReadOptions, as_json: bool) -> None:
     """Print everything that is wrong with a file of answers; exit status 2 if something is."""
     from covote.multilabel.report_files import read_reports
 

@@ -20,8 +20,8 @@ from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import Fitted, fit
 from covote.errors import EngineError, InputError, MissingDependencyError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.names import arrow_table
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import arrow_table
 from covote.votes import Votes
 from covote.votes.reader import Reader
 from covote.votes.rows import distinct_rows, fits_key, merged
@@ -37,7 +37,7 @@ def decode(
     *,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     **options: Any,
 ) -> dict[str, int]:
     """Label votes on a Dask cluster; return how many items have each status.
@@ -58,7 +58,7 @@ def decode(
         A ``distributed.Client``; its workers need covote, and must see the folder under the same name.
         Without one, processes are started on this machine: see :func:`connected`.
     """
-    place, reading = Path(output), reading or Reading()
+    place, reading = Path(output), reading or ReadOptions()
     if place.exists():
         raise InputError(f"{output} exists; name a new folder for the labels")
     decoder, unfinished = make(method, options, gold), place.with_name(f".{place.name}.unfinished")
@@ -79,7 +79,7 @@ def decode(
     return {status: sum(count[status] for count in counts) for status in counts[0]}
 
 
-def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: Reading) -> list[Any]:
+def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: ReadOptions) -> list[Any]:
     """Return the votes of each partition, as futures: they stay in the memory of the workers."""
     import dask.dataframe
 

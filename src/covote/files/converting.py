@@ -17,10 +17,10 @@ from covote.arguments import check_choice
 from covote.errors import FileError, InputError
 from covote.labels import Labels
 from covote.panel import Panel
-from covote.tables import Reading
-from covote.tables.columns import id_column
+from covote.tables import ReadOptions
+from covote.tables.column_roles import id_column
 from covote.tables.formats import argilla, doccano, hugging_face, label_studio, prodigy
-from covote.tables.formats.rows import Labelled
+from covote.tables.formats.exported_answers import Labelled
 from covote.tables.table_file import TableFile
 from covote.tables.writing import writing
 from covote.votes import Votes
@@ -42,7 +42,7 @@ def convert(
     panel: Panel | None = None,
     items: Place | None = None,
     shown: str = "item",
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     note: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Write votes, labels or a panel for another tool; return the files that were written.
@@ -78,7 +78,7 @@ def convert(
     if tool is None:
         tool = "label-studio" if ending in (".json", "") else "table"
     check_choice("tool", tool, TOOLS)
-    how = reading or Reading()
+    how = reading or ReadOptions()
     is_panel = Path(source).suffix.lower() == ".toml"
     if (tool == "table" and ending == ".toml") or (is_panel and ending):
         Panel.load(source).save(place)
@@ -115,7 +115,9 @@ def convert(
     return [place]
 
 
-def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.Table, list[str], list[str]]:
+def _answers(
+    source: Place, panel: Panel | None, reading: ReadOptions
+) -> tuple[pa.Table, list[str], list[str]]:
     """Return votes or labels as a table, the names of the classes, and how the file was understood."""
     found: Labels | Votes
     file = TableFile(source, exports=True)

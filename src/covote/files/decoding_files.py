@@ -27,7 +27,7 @@ from covote.files.tally import Tally
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
-from covote.tables import Reading
+from covote.tables import ReadOptions
 from covote.tables.words import folded
 from covote.votes import Votes
 from covote.votes.arrays import joined
@@ -96,7 +96,7 @@ def decode_file(
     *,
     method: str = "learned",
     gold: Mapping[Any, Name] | str | os.PathLike[str] | None = None,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     models: Sequence[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,

@@ -18,7 +18,7 @@ from covote.errors import InputError
 from covote.files.review import Doubt, ReviewList, review_batch, review_list
 from covote.labels import Labels
 from covote.labels.files import WHAT, written
-from covote.tables.names import arrow, id_array
+from covote.tables.arrow_names import arrow, id_array
 from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
 

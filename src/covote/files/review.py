@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.labels.files import two_digits
 from covote.panel import Name
-from covote.tables.names import arrow, coded, id_array, named, texts
+from covote.tables.arrow_names import arrow, coded, id_array, named, texts
 from covote.tables.writing import writing
 from covote.votes import Votes
 

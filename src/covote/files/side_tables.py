@@ -10,10 +10,11 @@ import numpy as np
 from covote.arguments import did_you_mean, shown, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.columns import USUAL, usual_column
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import plain_items, whole_ids, without_blanks
+from covote.tables.column_roles import COMMON_NAMES, common_column
 from covote.tables.dialect import read_cells
-from covote.tables.names import STRANGE, Matcher, plain_items, whole_ids, without_blanks
+from covote.tables.matching import UNKNOWN, Matcher
 from covote.tables.table_file import TableFile
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
@@ -23,12 +24,14 @@ GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
 """What people call the column of known classes, besides what they call labels."""
 
 
-def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | None = None) -> dict[Any, Name]:
+def read_gold(
+    path: str | os.PathLike[str], panel: Panel, reading: ReadOptions | None = None
+) -> dict[Any, Name]:
     """Read the known classes, ``{item: class}``, from a table with the columns item and label.
 
     Rows without a label are skipped: a review file comes back with those filled in that someone looked at.
     """
-    source, how = TableFile(path), reading or Reading()
+    source, how = TableFile(path), reading or ReadOptions()
     item, label = _columns(source, how)
     classes = Reader(panel, how).classes
     ids, labels, numbers = [], [], []
@@ -40,7 +43,7 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
         items = plain_items(batch.column(0), f"{source.path}, ")
         items = without_blanks(items) if how.match == "loose" else items
         codes, entries, rows = classes.codes(batch.column(1))
-        for row in np.flatnonzero((codes[rows] == STRANGE) | (codes[rows] == NONE_OF_MINE)).tolist():
+        for row in np.flatnonzero((codes[rows] == UNKNOWN) | (codes[rows] == NONE_OF_MINE)).tolist():
             wrong.setdefault(str(entries[rows[row]]), number[row])
         known = [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
         for row, name in enumerate(items.to_pylist()) if items.null_count else ():
@@ -76,13 +79,13 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
     return gold
 
 
-def _columns(source: TableFile, reading: Reading) -> tuple[str, str]:
+def _columns(source: TableFile, reading: ReadOptions) -> tuple[str, str]:
     """Return the columns of items and labels: as given, by their usual names, else by others."""
     found: list[str] = []
     for given, usual, called in (
-        (reading.item, USUAL[0], ITEMS), (reading.label, USUAL[2], CLASSES | GOLD)
+        (reading.item, COMMON_NAMES[0], ITEMS), (reading.label, COMMON_NAMES[2], CLASSES | GOLD)
     ):  # fmt: skip
-        exact = usual_column(source.names, (*([given] if given else []), *usual))
+        exact = common_column(source.names, (*([given] if given else []), *usual))
         near = [name for name in source.names if is_called(name, called) and name not in found]
         if not exact and len(near) != 1:
             raise InputError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covote.arguments import did_you_mean, some_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
-from covote.tables.columns import id_column
+from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
 from covote.votes import NOT_ASKED, Votes
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import FileError
-from covote.tables.names import NOT_ASKED
+from covote.tables.arrow_names import NOT_ASKED
 from covote.tables.stored_answers import SCHEMA, SEALED, STEP, StoredAnswers
 
 ENDING = ".answers.sqlite"

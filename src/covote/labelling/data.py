@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
+from covote.tables.arrow_names import item_ids, whole_ids
 from covote.tables.json_lines import DepthLimitedStream, refuse_rounded, text_stays
-from covote.tables.names import item_ids, whole_ids
 from covote.tables.table_file import TableFile
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]

@@ -24,7 +24,7 @@ from covote.labelling.running import Labelling, Progress, Run
 from covote.labels import Labels
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.names import arrow_table
+from covote.tables.arrow_names import arrow_table
 
 
 def answers_file(output: str | os.PathLike[str]) -> Path:

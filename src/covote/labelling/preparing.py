@@ -32,7 +32,7 @@ from covote.models import ModelExpert
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.columns import id_column
+from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
 
 _NO_MATTER = {"in_flight", "timeout", "retries", "key_env", "input_price", "output_price"}

@@ -15,7 +15,7 @@ from covote.errors import InputError
 from covote.labels.labels import NO_LABEL, Evidence, Labels, Ties
 from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
-from covote.tables.names import arrow, item_ids, whole_ids
+from covote.tables.arrow_names import arrow, item_ids, whole_ids
 from covote.tables.table_file import TableFile
 from covote.tables.writing import writing, written_format
 

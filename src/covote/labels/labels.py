@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.labels.statuses import AGREED, CONFLICT, GIVEN, STATUSES
 from covote.panel import Name, Panel
-from covote.tables import names
+from covote.tables import arrow_names
 from covote.votes.arrays import gather, plain_ids
 from covote.votes.frames import SHOWN, html_table, plain_column, polars_frame
 
@@ -159,7 +159,7 @@ class Labels:
         ([1, 1], [0])
         """
         rows = np.atleast_1d(np.arange(len(self))[which])
-        ids = names.id_array(self.ids, self.start, self.start + len(self)).take(rows)
+        ids = arrow_names.id_array(self.ids, self.start, self.start + len(self)).take(rows)
         return self.take(rows, ids)
 
     @cached_property
@@ -368,15 +368,15 @@ class Labels:
 
         All tables, frames, files and reports take their columns from here.
         """
-        evidence, classes = self.evidence, names.name_array(self.panel.classes)
+        evidence, classes = self.evidence, arrow_names.name_array(self.panel.classes)
         return {
-            "item": names.id_array(self.ids, self.start, self.start + len(self)),
-            "label": names.coded(self.index, classes),
-            "confidence": names.arrow(evidence.confidence),
-            "margin": names.arrow(evidence.margin),
-            "runner_up": names.coded(evidence.runner_up, classes),
-            "violations": names.arrow(evidence.violations),
-            "status": names.coded(evidence.status.view(np.int8), names.texts(STATUSES)),
+            "item": arrow_names.id_array(self.ids, self.start, self.start + len(self)),
+            "label": arrow_names.coded(self.index, classes),
+            "confidence": arrow_names.arrow(evidence.confidence),
+            "margin": arrow_names.arrow(evidence.margin),
+            "runner_up": arrow_names.coded(evidence.runner_up, classes),
+            "violations": arrow_names.arrow(evidence.violations),
+            "status": arrow_names.coded(evidence.status.view(np.int8), arrow_names.texts(STATUSES)),
         }
 
     def to_batch(self) -> pa.RecordBatch:

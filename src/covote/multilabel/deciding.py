@@ -20,7 +20,7 @@ from covote.errors import InputError
 from covote.multilabel.reports import Reports
 from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
-from covote.tables.names import name_array
+from covote.tables.arrow_names import name_array
 from covote.votes import Votes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 from covote.tables.table_file import TableFile
 from covote.tables.writing import written_format
 from covote.votes.problems import TableProblems
@@ -68,14 +68,14 @@ class ReportFile:
 def read_reports(
     path: str | os.PathLike[str],
     panel: Panel,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
 ) -> ReportFile:
     """Read a Parquet, CSV, JSON-lines or Excel file; see :meth:`covote.multilabel.Reports.from_table`.
 
     Problems are collected in `found`; call ``found.judge`` to raise them.
     """
     source = TableFile(path)
-    reader = Reader(panel, reading or Reading(), f"{source.path}, ")
+    reader = Reader(panel, reading or ReadOptions(), f"{source.path}, ")
     columns = reader.columns(source.names, "auto", lambda: without_lists(source.head()))
     if columns.item is None:
         raise source.no_items()
@@ -83,7 +83,7 @@ def read_reports(
     parts: list[IndexedRows] = []
     first = 0
     for batch in source.batches([columns.item, *columns.read], plain=(columns.item,)):
-        for name in columns.strangers:
+        for name in columns.unknown_columns:
             reader.problems.add_column(name, batch.num_rows - batch.column(name).null_count)
         given = [batch.column(name) for name in (columns.item, *columns.of_answers)]
         parts.append(spread(reader, columns, given, source.row_numbers(first, batch.num_rows)))
@@ -104,7 +104,7 @@ def decode_file(
     report: Report = "one",
     forced: bool = False,
     count: int | None = None,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
 ) -> SetsOutcome:
     """Find the labels of every item of a file that are certain, and write them.
 

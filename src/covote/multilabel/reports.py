@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.columns import HEAD, Columns
-from covote.tables.names import (
-    STRANGE,
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import (
     arrow,
     arrow_table,
     encoded,
@@ -25,6 +23,8 @@ from covote.tables.names import (
     name_array,
     whole_ids,
 )
+from covote.tables.column_roles import HEAD, ColumnRoles
+from covote.tables.matching import UNKNOWN
 from covote.votes import Votes
 from covote.votes.problems import DroppedWarning
 from covote.votes.reader import IndexedRows, Reader
@@ -131,7 +131,7 @@ class Reports:
         table: Any,
         panel: Panel,
         *,
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         **options: Any,
     ) -> Reports:
         """Make reports from a table as for :meth:`covote.Votes.from_table`, with cells of several classes.
@@ -147,10 +147,10 @@ class Reports:
         >>> reports.lists()
         [[('cat', 'dog'), None]]
         """
-        reader = Reader(panel, Reading.of(reading, options))
+        reader = Reader(panel, ReadOptions.of(reading, options))
         found = arrow_table(table)
         columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, HEAD)))
-        for name in columns.strangers:
+        for name in columns.unknown_columns:
             reader.problems.add_column(name, len(found) - found.column(name).null_count)
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
@@ -293,7 +293,9 @@ def without_lists(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def spread(reader: Reader, columns: Columns, given: Sequence[Any], rows: NDArray[np.int64]) -> IndexedRows:
+def spread(
+    reader: Reader, columns: ColumnRoles, given: Sequence[Any], rows: NDArray[np.int64]
+) -> IndexedRows:
     """Return a batch as indices, with one row for each class that an expert named.
 
     `given` has the items, then the columns with answers; `rows` are the numbers of the rows.
@@ -320,7 +322,7 @@ def _lists(reader: Reader, column: Any) -> pa.Array:
     found = encoded(values)
     cells: list[list[Any]] = []
     for entry in found.dictionary.to_pylist():
-        several = isinstance(entry, str) and reader.classes.code(entry) == STRANGE
+        several = isinstance(entry, str) and reader.classes.code(entry) == UNKNOWN
         parts = [part.strip() for part in SEPARATOR.split(entry)] if several else [entry]
         cells.append([part for part in parts if part != ""])
     kind = pa.list_(found.dictionary.type if len(cells) else pa.string())

@@ -14,8 +14,8 @@ from covote.arguments import shown
 from covote.errors import InputError
 from covote.panel.checks import LONGEST_INTEGER
 from covote.panel.ranges import expanded
+from covote.tables.arrow_names import arrow_table
 from covote.tables.dialect import Row, without_empty
-from covote.tables.names import arrow_table
 from covote.tables.sheets import text_of_cell
 from covote.tables.words import (
     CLASSES,

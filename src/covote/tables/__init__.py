@@ -1,5 +1,5 @@
 """Tables as people make them: text, spreadsheets and Parquet; their batches, columns and names."""
 
-from covote.tables.reading import Reading
+from covote.tables.options import ReadOptions
 
-__all__ = ["Reading"]
+__all__ = ["ReadOptions"]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from covote.arguments import no_file
 from covote.errors import CovoteError, FileError
-from covote.tables.names import NONE_OF_MINE, NOT_ASKED
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED
 
 NO_ANSWER = -3
 """The label of an expert who was asked and gave nothing that can be used."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from covote.arguments import no_file, some_of
 from covote.errors import FileError, InputError
 from covote.tables import formats
-from covote.tables.columns import HEAD
+from covote.tables.column_roles import HEAD
 from covote.tables.dialect import (
     Row,
     encoding_of,

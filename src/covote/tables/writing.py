@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from covote import atomic
 from covote.errors import InputError
-from covote.tables.names import texts
+from covote.tables.arrow_names import texts
 from covote.tables.sheets import write_sheet
 from covote.tables.words import FORMULA
 

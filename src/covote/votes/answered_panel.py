@@ -10,17 +10,18 @@ import numpy as np
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.columns import Columns
-from covote.tables.names import STRANGE, Matcher, encoded, entry_rows
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import encoded, entry_rows
+from covote.tables.column_roles import ColumnRoles
+from covote.tables.matching import UNKNOWN, Matcher
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is text, also in files of items
 
 
 def answered_panel(
-    columns: Columns,
+    columns: ColumnRoles,
     batches: Iterable[Sequence[Any]],
-    reading: Reading,
+    reading: ReadOptions,
     *,
     everything: bool,
 ) -> Panel:
@@ -39,7 +40,7 @@ def answered_panel(
     everything
         Whether everyone knows every class.
     """
-    meant = reading.meanings()
+    meant = reading.renames()
     silent = Matcher((), reading, labels=True)
     given: dict[Any, set[Any]] = {}
     for batch in batches:
@@ -48,7 +49,7 @@ def answered_panel(
                 labels = given.setdefault(meant.get(str(who), who), set())
                 labels.add(None if what is None else meant.get(str(what), what))
     answers = {
-        who: {label for label in labels if label is not None and silent.code(label) == STRANGE}
+        who: {label for label in labels if label is not None and silent.code(label) == UNKNOWN}
         for who, labels in given.items()
     }
     answers = {who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)}
@@ -59,7 +60,7 @@ def answered_panel(
     return _panel(answers)
 
 
-def _pairs(columns: Columns, batch: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+def _pairs(columns: ColumnRoles, batch: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the distinct (expert, label) pairs of a batch; None for a missing one."""
     encodings = [encoded(column) for column in batch]
     entries = [[*found.dictionary.to_pylist(), None] for found in encodings]

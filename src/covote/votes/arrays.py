@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.tables.names import NONE_OF_MINE, NOT_ASKED, arrow, id_array
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow, id_array
 from covote.votes.problems import unknown_class
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
 from covote.panel import Name
-from covote.tables.names import id_array, name_array, named
+from covote.tables.arrow_names import id_array, name_array, named
 from covote.votes.arrays import own_probabilities
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.tables.names import arrow, changes, in_order
+from covote.tables.arrow_names import arrow, changes, in_order
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.tables.names import NOT_ASKED
+from covote.tables.arrow_names import NOT_ASKED
 from covote.votes.arrays import frozen
 
 if TYPE_CHECKING:

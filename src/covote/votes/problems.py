@@ -11,7 +11,7 @@ import numpy as np
 from covote.arguments import shown, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.tables.names import STRANGE, Matcher
+from covote.tables.matching import UNKNOWN, Matcher
 
 _LISTED = 20  # names of one kind in a message
 NEARLY_NOTHING = 20
@@ -124,7 +124,7 @@ class TableProblems:
                 pair = str(self.panel.names[i]), str(self.panel.classes[k])
                 found = self.outside.setdefault(pair, new)
             found.answers += answers
-            if i < 0 and k == STRANGE:
+            if i < 0 and k == UNKNOWN:
                 self.labels.setdefault(str(label), Count(0, row)).answers += answers
             self.answers += answers
 
@@ -151,7 +151,7 @@ class TableProblems:
             more = f" ({lost.answers:,} rows have none)" if lost.answers > 1 else ""
             self.fault(f"row {lost.row}: no item; give every row an item{more}", "no item")
         for matcher in (self.who, self.what):
-            for sentence in matcher.twins() if matcher.twice else ():
+            for sentence in matcher.ambiguous_spellings() if matcher.ambiguous else ():
                 self.fault(sentence)
 
     @property

@@ -17,20 +17,18 @@ from numpy.typing import NDArray
 from covote.arguments import naming, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.columns import Columns, find_columns
-from covote.tables.names import (
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import (
     NONE_OF_MINE,
     NOT_ASKED,
-    NULL,
-    STRANGE,
-    Matcher,
     arrow,
     flat,
     plain_items,
     whole_ids,
     without_blanks,
 )
+from covote.tables.column_roles import ColumnRoles, find_columns
+from covote.tables.matching import NULL, UNKNOWN, Matcher
 from covote.votes.arrays import Ragged, frozen, is_complete, repeated, smallest_int
 from covote.votes.item_index import ItemIndex
 from covote.votes.probabilities import checked_column
@@ -94,8 +92,8 @@ class Reader:
         What is wrong with the rows so far, for the caller to judge.
     """
 
-    def __init__(self, panel: Panel, options: Reading | None = None, where: str = "") -> None:
-        self.panel, self.options, self.where = panel, options or Reading(), where
+    def __init__(self, panel: Panel, options: ReadOptions | None = None, where: str = "") -> None:
+        self.panel, self.options, self.where = panel, options or ReadOptions(), where
         self.problems = TableProblems(panel, self.experts, self.classes, where)
         self._items = ItemIndex()
         self._parts: list[IndexedRows] = []  # of a long table
@@ -108,37 +106,37 @@ class Reader:
     # Names and columns
 
     @cached_property
-    def meanings(self) -> dict[str, Any]:
+    def renames(self) -> dict[str, Any]:
         """The meanings of names that the panel does not have."""
         if self.options.rename is None:
             return {}
         plain = [Matcher(self.panel.names), Matcher(self.panel.classes, self.options, labels=True)]
-        return self.options.meanings(
+        return self.options.renames(
             lambda name: name == self.options.none or any(known.code(name) >= 0 for known in plain)
         )
 
     @cached_property
     def experts(self) -> Matcher:
         """The names of the experts."""
-        return Matcher(self.panel.names, self.options, self.meanings)
+        return Matcher(self.panel.names, self.options, self.renames)
 
     @cached_property
     def classes(self) -> Matcher:
         """The names of the classes."""
-        return Matcher(self.panel.classes, self.options, self.meanings, labels=True)
+        return Matcher(self.panel.classes, self.options, self.renames, labels=True)
 
-    def columns(self, names: list[str], shape: str, head: Callable[[], pa.Table]) -> Columns:
+    def columns(self, names: list[str], shape: str, head: Callable[[], pa.Table]) -> ColumnRoles:
         """Return the roles of the columns of a table; `head` returns its first rows."""
         with naming(self.where.removesuffix(", ")):
             return find_columns(names, self.options.columns, shape, (self.experts, self.classes), head)
 
-    def loosely(self) -> dict[str, Name | None]:
+    def loose_matches(self) -> dict[str, Name | None]:
         """Return the names that have been matched despite case, blanks and accents."""
-        return self.experts.loosely | self.classes.loosely
+        return self.experts.loose_matches | self.classes.loose_matches
 
     def notes(self) -> list[str]:
         """Return notes on the names that were matched loosely, and on the labels read as no answer."""
-        pairs = sorted(self.loosely().items())
+        pairs = sorted(self.loose_matches().items())
         matched = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
         silent = [repr(old) for old, new in pairs if new is None]
         found = []
@@ -157,16 +155,16 @@ class Reader:
         """How many bytes the rows so far take."""
         return self._items.nbytes + self._bytes
 
-    def add(self, roles: Columns, batch: Any, rows: NDArray[np.int64]) -> None:
+    def add(self, roles: ColumnRoles, batch: Any, rows: NDArray[np.int64]) -> None:
         """Add a batch of rows (a table or record batch); `rows` are their numbers."""
-        for name in roles.strangers:
+        for name in roles.unknown_columns:
             self.problems.add_column(name, len(batch.column(name)) - batch.column(name).null_count)
         items = None if roles.item is None else batch.column(roles.item)
         rows = rows.astype(smallest_int(int(rows[-1]) + 1)) if len(rows) else rows
         if roles.answers is not None:
             self._add_wide(roles.answers, [batch.column(name) for name in roles.answers], items, rows)
             return
-        names = [*roles.of_answers, *([roles.chance] if roles.chance else [])]
+        names = [*roles.of_answers, *([roles.probability] if roles.probability else [])]
         found = self.index([items, *(batch.column(name) for name in names)], rows)
         self.problems.count(int(np.count_nonzero(found.who >= 0)))
         self._items.add(found.item)
@@ -269,7 +267,7 @@ class Reader:
         for i, column in zip(experts.values(), columns, strict=True):
             codes, entries, at = self.classes.codes(column)
             known = np.append(self.panel.knows[i], True)  # codes below 0 are handled separately
-            wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
+            wrong = (codes == UNKNOWN) | ~known[np.maximum(codes, -1)]
             if wrong.any():
                 bad = np.flatnonzero(wrong[at])  # a dictionary may have labels that occur in no row
                 which, first, count = np.unique(at[bad], return_index=True, return_counts=True)

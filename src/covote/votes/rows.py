@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.panel import Panel
-from covote.tables.names import arrow
+from covote.tables.arrow_names import arrow
 from covote.votes.arrays import Ragged, frozen, is_complete, smallest_int
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from covote.arguments import naming
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.progress import Progress
-from covote.tables import Reading
-from covote.tables.columns import HEAD, Columns, find_columns
+from covote.tables import ReadOptions
+from covote.tables.column_roles import HEAD, ColumnRoles, find_columns
 from covote.votes.answered_panel import answered_panel
 from covote.votes.memory import free_memory, refuse_too_large
 from covote.votes.problems import DroppedWarning, TableProblems
@@ -60,12 +60,12 @@ class VoteFile:
         self,
         path: str | os.PathLike[str],
         panel: Panel | Assumed | None = None,
-        options: Reading | None = None,
+        options: ReadOptions | None = None,
     ) -> None:
         from covote.tables.table_file import TableFile  # which loads pyarrow
 
         self.source = source = TableFile(path, exports=True)
-        options = options or Reading()
+        options = options or ReadOptions()
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         if not isinstance(panel, Panel):
@@ -119,7 +119,7 @@ class VoteFile:
 
 
 def votes_of_table(
-    table: pa.Table, panel: Panel | None, options: Reading, shape: str, first_row: int
+    table: pa.Table, panel: Panel | None, options: ReadOptions, shape: str, first_row: int
 ) -> Votes:
     """Return the votes of a table in memory; see :meth:`covote.Votes.from_table`."""
     if panel is None:
@@ -136,12 +136,12 @@ def votes_of_table(
     return votes
 
 
-def panel_of_everyone(path: str | os.PathLike[str], options: Reading | None = None) -> Panel:
+def panel_of_everyone(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Panel:
     """Return the panel of a file of votes in which every expert knows every class that anyone answered."""
     return VoteFile(path, "all", options).panel
 
 
-def inferred_panel(path: str | os.PathLike[str], options: Reading | None = None) -> Panel:
+def inferred_panel(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Panel:
     """Return the panel in which every expert knows exactly the labels that they ever gave.
 
     An expert who knows a class but never named it in this file is assumed not to know it, so with few votes
@@ -150,9 +150,9 @@ def inferred_panel(path: str | os.PathLike[str], options: Reading | None = None)
     return VoteFile(path, "infer", options).panel
 
 
-def _assumed_panel(source: TableFile, options: Reading, assumed: Assumed) -> Panel:
+def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) -> Panel:
     with naming(source.path):
-        roles: Columns = find_columns(source.names, options.columns, "auto", None, source.head)
+        roles: ColumnRoles = find_columns(source.names, options.columns, "auto", None, source.head)
         source.refuse_nested(roles.of_answers)
         batches = (batch.columns for batch in source.batches(roles.of_answers))
         return answered_panel(roles, batches, options, everything=assumed == "all")

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_choice
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.tables import Reading
-from covote.tables.names import NONE_OF_MINE, NOT_ASKED, arrow_table
+from covote.tables import ReadOptions
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow_table
 from covote.votes import arrays, frames
 from covote.votes.arrays import Ragged, frozen
 from covote.votes.probabilities import checked_probabilities, ragged_probabilities
@@ -172,7 +172,7 @@ class Votes:
         table: Any,
         panel: Panel | None = None,
         *,
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         shape: Literal["auto", "long", "wide"] = "auto",
         layout: Literal["auto", "dense", "ragged"] = "auto",
         first_row: int = 1,
@@ -190,8 +190,8 @@ class Votes:
         panel
             Who knows what (default: everyone knows every class, as in a crowd).
         reading, options
-            How to interpret columns, names and cells: a :class:`covote.Reading`, or its fields as keywords
-            (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
+            How to interpret columns, names and cells: a :class:`covote.ReadOptions`, or its fields as
+            keywords (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
         shape, layout
             The shape of the table and the layout of the votes (default: detected).
         first_row
@@ -211,7 +211,7 @@ class Votes:
             )
         from covote.votes.vote_file import votes_of_table
 
-        votes = votes_of_table(arrow_table(table), panel, Reading.of(reading, options), shape, first_row)
+        votes = votes_of_table(arrow_table(table), panel, ReadOptions.of(reading, options), shape, first_row)
         if layout == "auto":
             return votes
         return votes.to_dense() if layout == "dense" else votes.to_ragged()
@@ -221,7 +221,7 @@ class Votes:
         cls,
         path: str | os.PathLike[str],
         panel: Panel | str | os.PathLike[str] | None = None,
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         **options: Any,
     ) -> Votes:
         """Read votes from a Parquet, CSV, TSV, JSON-lines or Excel file into memory.
@@ -232,7 +232,7 @@ class Votes:
         from covote.votes.vote_file import VoteFile
 
         given = Panel.load(panel) if isinstance(panel, str | os.PathLike) else panel
-        return VoteFile(path, given, Reading.of(reading, options)).read()
+        return VoteFile(path, given, ReadOptions.of(reading, options)).read()
 
     # Contents
 

@@ -11,7 +11,7 @@ from pyarrow import csv
 from covote import Panel, Votes, decode
 from covote.errors import CovoteError, InputError
 from covote.files import VoteFile, decode_file, inferred_panel
-from covote.tables import Reading
+from covote.tables import ReadOptions
 
 PANEL = Panel.from_blocks(
     ["skin", "eye", "ear"], [["skin", "eye"], ["eye", "ear"], ["skin", "ear"]], ["ann", "bob", "cy"]
@@ -111,10 +111,10 @@ def test_columns_of_other_names(tmp_path, kind):
     path = tmp_path / f"votes.{kind}"
     write(path, pa.table(columns)) if kind == "csv" else write(path, columns)
     names = {"item": "image", "expert": "annotator", "label": "species"}
-    read = VoteFile(path, PANEL, Reading(**names)).read()
+    read = VoteFile(path, PANEL, ReadOptions(**names)).read()
     assert (read.items.tolist(), read.dense.tolist()) == ([7, 8], [[1, 1, -1], [0, -1, -1]])
-    assert inferred_panel(path, Reading(**names)).blocks() == [("eye", "skin"), ("eye",)]
-    decode_file(path, tmp_path / "labels.parquet", PANEL, reading=Reading(**names))
+    assert inferred_panel(path, ReadOptions(**names)).blocks() == [("eye", "skin"), ("eye",)]
+    decode_file(path, tmp_path / "labels.parquet", PANEL, reading=ReadOptions(**names))
     labels = pq.read_table(tmp_path / "labels.parquet").to_pydict()
     assert (labels["item"], labels["label"]) == ([7, 8], ["eye", "skin"])
     for wrong, words in (
@@ -122,9 +122,9 @@ def test_columns_of_other_names(tmp_path, kind):
         ({**names, "label": "image"}, "cannot stand for two"),
     ):
         with pytest.raises(InputError, match=words):
-            VoteFile(path, PANEL, Reading(**wrong))
+            VoteFile(path, PANEL, ReadOptions(**wrong))
     for some in ({"item": "image", "label": "species"}, {"item": "image", "expert": "annotator"}, {}):
-        found = VoteFile(path, PANEL, Reading(**some))
+        found = VoteFile(path, PANEL, ReadOptions(**some))
         assert (found.columns.item, found.columns.expert, found.columns.label) == tuple(columns)
 
 

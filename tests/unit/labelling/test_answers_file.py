@@ -18,7 +18,7 @@ from covote import Panel
 from covote.errors import FileError
 from covote.files import VoteFile
 from covote.labelling.answers_file import AnswersFile
-from covote.tables.names import NONE_OF_MINE, NOT_ASKED
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED
 from covote.tables.stored_answers import NO_ANSWER, VERSION, StoredAnswers
 
 KNOWS = ["ant", "bee", "cat"]

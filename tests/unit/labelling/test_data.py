@@ -9,7 +9,7 @@ import pytest
 
 from covote.errors import FileError, InputError
 from covote.labelling.data import DataPlace, digest, glance, open_data, refuse_repeated
-from covote.tables.columns import id_column
+from covote.tables.column_roles import id_column
 
 
 def opened(path, **options):

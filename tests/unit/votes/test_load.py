@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from covote import Panel, Reading, Votes, simulate
+from covote import Panel, ReadOptions, Votes, simulate
 from covote.errors import InputError, TooLargeError
 from covote.files import VoteFile, decode_file
 from covote.votes import vote_file
@@ -51,7 +51,7 @@ def test_how_it_is_read_is_said_as_for_a_table(tmp_path):
     with pytest.raises(InputError, match=r"votes.csv, row 2: expert 'ann' answered 'eye'"):
         Votes.load(path, PANEL)
     assert answers(Votes.load(path, PANEL, duplicates="last")) == {(1, "ann", "eye")}
-    assert answers(Votes.load(path, PANEL, Reading(duplicates="first"))) == {(1, "ann", "skin")}
+    assert answers(Votes.load(path, PANEL, ReadOptions(duplicates="first"))) == {(1, "ann", "skin")}
     with pytest.raises(TypeError, match="unexpected keyword 'duplicate'"):
         Votes.load(path, PANEL, duplicate="last")
 

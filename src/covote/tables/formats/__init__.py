@@ -1,7 +1,8 @@
 """Exports of other labelling tools, recognised by what is in them and read as one plain table of answers.
 
 Each tool has a module that says whether a record is its own (`fits`) and adds the answers of all records to
-:class:`covote.tables.formats.rows.Rows` (`read`). A record is an object of JSON or a row of CSV.
+:class:`~covote.tables.formats.exported_answers.ExportedAnswers` (`read`). A record is an object of JSON or a
+row of CSV.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from covote.tables.formats import (
     prodigy,
     toloka,
 )
-from covote.tables.formats.rows import Rows
+from covote.tables.formats.exported_answers import ExportedAnswers
 
 Record = Mapping[str, Any]
 
@@ -36,7 +37,7 @@ class Format(NamedTuple):
 
     name: str
     fits: Callable[[Any], bool]
-    read: Callable[[Iterable[Any], Rows], None]
+    read: Callable[[Iterable[Any], ExportedAnswers], None]
 
 
 OBJECTS = {
@@ -136,7 +137,7 @@ def _fitting(formats: Mapping[str, Format], first: Any) -> Format | None:
 
 def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Export:
     """Return the answers of all records, or say which record is damaged."""
-    rows = Rows()
+    rows = ExportedAnswers()
     for path, records in files:
         rows.file = path.stem
         with naming(path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows
+from covote.tables.formats.exported_answers import ExportedAnswers, Labelled
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -16,7 +16,7 @@ def fits(record: Mapping[str, Any]) -> bool:
     return "fields" in record and "responses" in record
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the responses that were submitted; a user is named by an id."""
     for record in records:
         item = rows.named(record.get("id"), record.get("external_id"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows
+from covote.tables.formats.exported_answers import ExportedAnswers, Labelled
 
 
 def fits(record: Any) -> bool:
@@ -22,7 +22,7 @@ def fits(record: Any) -> bool:
     )
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the labels; the file bears the name of the member who gave them."""
     for document in records:
         if document["label"]:

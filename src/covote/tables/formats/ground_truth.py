@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from covote.tables.formats import crowd_forms
-from covote.tables.formats.rows import Rows
+from covote.tables.formats.exported_answers import ExportedAnswers
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -19,7 +19,7 @@ def fits(record: Mapping[str, Any]) -> bool:
     return "datasetObjectId" in record and "annotations" in record
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the annotations; what a worker said is JSON inside of JSON, one entry for each form element."""
     for one in records:
         item = one["datasetObjectId"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from covote.tables.formats.rows import Rows
+from covote.tables.formats.exported_answers import ExportedAnswers
 
 _AROUND = ("item", "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 QUESTION, OBJECT = "label", "item"
@@ -21,7 +21,7 @@ def fits(record: Mapping[str, Any]) -> bool:
     return "data" in record and ("annotations" in record or "predictions" in record)
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the annotations; in a file without any, the predictions are the answers.
 
     The item is the field `item` of the task's data, if it has one, and else the number of the task: numbers
@@ -54,7 +54,7 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
         rows.add(item, model, _answers(said["result"], rows), said.get("score"), more=data, what=what)
 
 
-def _answers(result: Sequence[Mapping[str, Any]] | None, rows: Rows) -> dict[str, list[Any]]:
+def _answers(result: Sequence[Mapping[str, Any]] | None, rows: ExportedAnswers) -> dict[str, list[Any]]:
     """Return what was chosen in answer to each question of a form."""
     chosen: dict[str, list[Any]] = {}
     for region in result or []:
@@ -73,7 +73,7 @@ def fits_min(record: Mapping[str, Any]) -> bool:
     return "annotator" in record and "annotation_id" in record
 
 
-def read_min(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read_min(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the answers, which stand between the number of the task and the annotator; in CSV, anywhere."""
     for said in records:
         if said["annotation_id"] is None:

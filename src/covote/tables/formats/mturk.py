@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from covote.tables.formats import crowd_forms
-from covote.tables.formats.rows import Rows
+from covote.tables.formats.exported_answers import ExportedAnswers
 
 _ANSWER, _INPUT = "Answer.", "Input."
 
@@ -20,7 +20,7 @@ def fits(names: Mapping[str, Any]) -> bool:
     return {"HITId", "WorkerId"} <= set(names) and any(name.startswith(_ANSWER) for name in names)
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the assignments that were not rejected."""
     for row in records:
         if str(row.get("AssignmentStatus")).lower() == "rejected":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows
+from covote.tables.formats.exported_answers import ExportedAnswers, Labelled
 
 _VOID = {"ignore": "ignored answer", "reject": "rejected answer"}
 
@@ -18,7 +18,7 @@ def fits(record: Mapping[str, Any]) -> bool:
     return "_input_hash" in record and "answer" in record
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the answers that were accepted; the hash of the input names the item.
 
     A rejected label says what an item is not, which is not a vote.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Rows
+from covote.tables.formats.exported_answers import ExportedAnswers
 
 _INPUT, _OUTPUT, _ASSIGNMENT = "INPUT:", "OUTPUT:", "ASSIGNMENT:"
 _VALID = ("APPROVED", "SUBMITTED", "ACCEPTED")
@@ -20,7 +20,7 @@ def fits(names: Mapping[str, Any]) -> bool:
     return f"{_ASSIGNMENT}worker_id" in names and any(name.startswith(_OUTPUT) for name in names)
 
 
-def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the assignments that were not rejected or skipped; empty rows stand between pages of tasks.
 
     The task's id names the item. Toloka leaves it out unless it is asked for; then what was shown does.

@@ -20,7 +20,7 @@ _TAKEN = ("item", "expert", "probability", "probabilities")
 """Columns that a question cannot be called."""
 
 
-class Rows:
+class ExportedAnswers:
     """The answers of an export: who said what about which item, with what else is known about the item.
 
     Attributes

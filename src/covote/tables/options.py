@@ -19,7 +19,7 @@ _LISTED = 20  # names in a message
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How the names, columns and cells of a table of votes are understood.
 
     Attributes
@@ -44,9 +44,9 @@ class Reading:
         The panel's names for experts and labels of the table: a mapping ``{"A. Lee": "dr-lee"}``, or a file
         with two columns (.csv, .tsv or .xlsx). An empty name stands for "no answer".
 
-    >>> Reading(unknown="drop").unknown
+    >>> ReadOptions(unknown="drop").unknown
     'drop'
-    >>> Reading(unknown="ignore")
+    >>> ReadOptions(unknown="ignore")
     Traceback (most recent call last):
     covote.errors.InputError: unknown='ignore' is not one of 'error', 'drop'
     """
@@ -83,7 +83,7 @@ class Reading:
         object.__setattr__(self, "blank", blank)
 
     @classmethod
-    def of(cls, reading: Reading | None, options: Mapping[str, Any]) -> Reading:
+    def of(cls, reading: ReadOptions | None, options: Mapping[str, Any]) -> ReadOptions:
         """Return a reading with some options changed, which are keywords of another function."""
         known = [one.name for one in fields(cls)]
         strange = [name for name in options if name not in known]
@@ -114,7 +114,7 @@ class Reading:
         """The file given as `rename`, if it is one."""
         return None if self.rename is None or isinstance(self.rename, Mapping) else Path(self.rename)
 
-    def meanings(self, is_known: Callable[[str], bool] | None = None) -> dict[str, Any]:
+    def renames(self, is_known: Callable[[str], bool] | None = None) -> dict[str, Any]:
         """Return the meaning of names, ``{name as written: name of the panel}``; None means "no answer".
 
         `is_known` tells whether the panel has a name; other meanings are rejected.
@@ -124,7 +124,7 @@ class Reading:
         if isinstance(self.rename, Mapping):
             given, place = {str(old): new for old, new in self.rename.items()}, ""
         else:
-            given, place = _meanings_in(self.rename, is_known), f"{self.rename}: "
+            given, place = _renames_in(self.rename, is_known), f"{self.rename}: "
         found = {old: None if new is None or str(new).strip() == "" else new for old, new in given.items()}
         wrong = [
             f"{str(new)[:60]!r} (for {old[:60]!r})"
@@ -140,7 +140,7 @@ class Reading:
         return found
 
 
-def _meanings_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] | None) -> dict[str, str]:
+def _renames_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] | None) -> dict[str, str]:
     """Return the rows of a table with two columns, without its heading."""
     rows = without_empty(read_cells(path))
     wrong = [f"row {n} has {_cells(row)}" for n, row in enumerate(rows, start=1) if not _is_pair(row)]

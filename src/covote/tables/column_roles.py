@@ -9,16 +9,17 @@ import numpy as np
 
 from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
+from covote.tables.arrow_names import NONE_OF_MINE, encoded, entry_rows
 from covote.tables.dialect import UNNAMED
-from covote.tables.names import NONE_OF_MINE, NULL, Matcher, by_text, encoded, entry_rows
+from covote.tables.matching import NULL, Matcher, by_text
 from covote.tables.words import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-USUAL = (("item", "task"), ("expert", "worker"), ("label",))
+COMMON_NAMES = (("item", "task"), ("expert", "worker"), ("label",))
 """The item, expert and label columns in files that covote and crowd-kit write."""
-CHANCES = ("probability", "probabilities")
+PROBABILITIES = ("probability", "probabilities")
 """Columns of a long table with probabilities: of the answer, or of the classes that the expert knows."""
 HEAD = 10_000
 """Rows that are examined if the names of the columns are not enough."""
@@ -26,16 +27,16 @@ _ROLES = ("item", "expert", "label")
 _NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")
 
 
-class Columns(NamedTuple):
+class ColumnRoles(NamedTuple):
     """Which column is which.
 
     Attributes
     ----------
-    item, expert, label, chance
+    item, expert, label, probability
         The columns of a long table; of a wide one only the item's, if there is one.
     answers
         Of a wide table, the columns of answers, and the experts' indices.
-    strangers
+    unknown_columns
         Columns of a wide table with answers from someone who is not in the panel.
     ignored
         Columns of a wide table that hold no answers.
@@ -44,9 +45,9 @@ class Columns(NamedTuple):
     item: str | None
     expert: str | None = None
     label: str | None = None
-    chance: str | None = None
+    probability: str | None = None
     answers: dict[str, int] | None = None
-    strangers: tuple[str, ...] = ()
+    unknown_columns: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
     @property
@@ -57,27 +58,29 @@ class Columns(NamedTuple):
     @property
     def read(self) -> list[str]:
         """The columns that are read besides that of the items."""
-        return [*self.of_answers, *([self.chance] if self.chance else []), *self.strangers]
+        return [*self.of_answers, *([self.probability] if self.probability else []), *self.unknown_columns]
 
     def notes(self) -> list[str]:
         """Describe how the columns were interpreted, unless they have the usual names."""
         found = []
         chosen = (self.item, self.expert, self.label)
-        if self.answers is None and any(c not in usual for c, usual in zip(chosen, USUAL, strict=True)):
+        if self.answers is None and any(
+            c not in usual for c, usual in zip(chosen, COMMON_NAMES, strict=True)
+        ):
             found.append(
                 f"items are read from {self.item!r}, experts from {self.expert!r}, labels from {self.label!r}"
             )
-        if self.answers is not None and self.item is not None and self.item not in USUAL[0]:
+        if self.answers is not None and self.item is not None and self.item not in COMMON_NAMES[0]:
             found.append(f"items are read from {self.item!r}")
         if self.ignored:
             found.append(f"columns without answers are ignored: {some_of(self.ignored)}")
         return found
 
 
-def usual_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
+def common_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
     """Return the column with the first of the usual names that occurs, in any case; None if none does.
 
-    >>> usual_column(["text", "ID"], ("item", "task", "id"))
+    >>> common_column(["text", "ID"], ("item", "task", "id"))
     'ID'
     """
     for wanted in usual:
@@ -89,7 +92,7 @@ def usual_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
 
 def id_column(names: Sequence[str], wanted: str | None = None) -> str | None:
     """Return the column that names the items: the one asked for, or one called item, task or id."""
-    return wanted or usual_column(names, (*USUAL[0], "id"))
+    return wanted or common_column(names, (*COMMON_NAMES[0], "id"))
 
 
 def find_columns(
@@ -98,7 +101,7 @@ def find_columns(
     shape: str,
     matchers: tuple[Matcher, Matcher] | None,
     look: Callable[[], pa.Table],
-) -> Columns:
+) -> ColumnRoles:
     """Return which column is which: as given, by usual names, by other names, by content.
 
     `matchers` know the experts and classes of the panel; without them, only names count. `look` returns the
@@ -112,15 +115,15 @@ def find_columns(
     chosen = _checked(names, given)
     usual = [
         c or next((name for name in known if name in names), None)
-        for c, known in zip(chosen, USUAL, strict=True)
+        for c, known in zip(chosen, COMMON_NAMES, strict=True)
     ]
     _refuse_twice(usual, names)
-    chances = [name for name in names if folded(name) in CHANCES]
-    if len(chances) > 1:
-        raise InputError(f"columns {chances[0]!r} and {chances[1]!r} both hold probabilities; remove one")
-    chance = chances[0] if chances else None
+    soft = [name for name in names if folded(name) in PROBABILITIES]
+    if len(soft) > 1:
+        raise InputError(f"columns {soft[0]!r} and {soft[1]!r} both hold probabilities; remove one")
+    probability = soft[0] if soft else None
     if all(usual) and shape != "wide" and not (matchers and _named_like_columns(usual, matchers, look)):
-        return Columns(usual[0], usual[1], usual[2], chance)
+        return ColumnRoles(usual[0], usual[1], usual[2], probability)
     if shape != "long" and not any(chosen[1:]):
         found = _wide(names, chosen[0], matchers, look, sure=shape == "wide")
         if found is not None:
@@ -128,7 +131,7 @@ def find_columns(
     item, expert, label = _long(names, chosen, matchers, look)
     if None in (item, expert, label):
         raise _missing_column((item, expert, label), names, matchers)
-    return Columns(item, expert, label, chance)
+    return ColumnRoles(item, expert, label, probability)
 
 
 def _named_like_columns(
@@ -179,7 +182,7 @@ def _wide(
     look: Callable[[], pa.Table],
     *,
     sure: bool,
-) -> Columns | None:
+) -> ColumnRoles | None:
     """Return the columns of a wide table; None if it is not one."""
     if matchers is None:
         return _wide_without_panel(names, item, look, sure=sure)
@@ -206,29 +209,29 @@ def _wide(
     if len(found) == 1 and any(classes.code(name) >= 0 for name in names if name not in found):
         raise _no_heading(names)
     if item is None:
-        item = next((name for name in USUAL[0] if name in names and name not in found), None)
+        item = next((name for name in COMMON_NAMES[0] if name in names and name not in found), None)
     rest = [name for name in names if name not in found and name != item]
-    strangers: list[str] = []
+    unknown_columns: list[str] = []
     if rest:
         sample = look()
         rest = [name for name in rest if sample.column(name).null_count < len(sample)]
-        strangers = [name for name in rest if _share(sample.column(name), classes) >= 0.5]
-        rest = [name for name in rest if name not in strangers]
+        unknown_columns = [name for name in rest if _share(sample.column(name), classes) >= 0.5]
+        rest = [name for name in rest if name not in unknown_columns]
     if item is None:
         item = _item(rest, look)
     ignored = tuple(name for name in rest if name != item)
-    return Columns(item, answers=found, strangers=tuple(strangers), ignored=ignored)
+    return ColumnRoles(item, answers=found, unknown_columns=tuple(unknown_columns), ignored=ignored)
 
 
 def _wide_without_panel(
     names: list[str], item: str | None, look: Callable[[], pa.Table], *, sure: bool
-) -> Columns | None:
+) -> ColumnRoles | None:
     """Return the columns of a wide table without a panel: columns that share labels are experts'."""
     roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
     if not sure and any(roles):
         return None
     if item is None:
-        item = next((name for name in USUAL[0] if name in names), None) or _item(names, look)
+        item = next((name for name in COMMON_NAMES[0] if name in names), None) or _item(names, look)
     sample = look()
     rest = [name for name in names if name != item and _holds_names(sample.column(name))]
     values = {name: set(_values(sample.column(name))) for name in rest}
@@ -242,7 +245,7 @@ def _wide_without_panel(
     left_out = alone if len(rest) - len(alone) > 1 else []
     answers = [name for name in rest if name not in left_out]
     ignored = tuple(name for name in names if name != item and name not in answers)
-    return Columns(item, answers={name: i for i, name in enumerate(answers)}, ignored=ignored)
+    return ColumnRoles(item, answers={name: i for i, name in enumerate(answers)}, ignored=ignored)
 
 
 def _values(column: Any) -> list[Any]:
@@ -261,7 +264,7 @@ def _long(
     """Return the columns of a long table, None for those that are missing; reject ambiguous ones."""
     left = [name for name in names if name not in chosen]
     found: list[str | None] = list(chosen)
-    for place, called, usual in ((1, EXPERTS, USUAL[1]), (2, CLASSES, USUAL[2])):
+    for place, called, usual in ((1, EXPERTS, COMMON_NAMES[1]), (2, CLASSES, COMMON_NAMES[2])):
         if found[place] is not None:
             continue
         exact = [name for name in usual if name in left][:1]
@@ -272,7 +275,7 @@ def _long(
         found[place] = _only(named, _ROLES[place], names)
         left = [name for name in left if name != found[place]]
     if found[0] is None:
-        usual_item = next((name for name in USUAL[0] if name in left), None)
+        usual_item = next((name for name in COMMON_NAMES[0] if name in left), None)
         found[0] = usual_item or (_item(left, look) if all(found[1:]) else None)
     return found[0], found[1], found[2]
 
@@ -306,7 +309,7 @@ def _holds_names(column: pa.ChunkedArray) -> bool:
 
 def _item(names: list[str], look: Callable[[], pa.Table]) -> str | None:
     """Return the column of items: by name, or the only one possible; None if there is no column."""
-    names = [name for name in names if folded(name) not in CHANCES]
+    names = [name for name in names if folded(name) not in PROBABILITIES]
     named = [name for name in names if is_called(name, ITEMS)]
     first = [name for name in named if is_called(name, frozenset(("item", "task")))]
     ids = [name for name in named if folded(name).endswith(("id", "nr", "no", "#", "number"))]
