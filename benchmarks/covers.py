@@ -31,7 +31,7 @@ from covote.decoding.gold import wilson
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 LARGE = [(1000, 32), (5000, 50), (10000, 100), (2000, 40), (700, 25), (1024, 16)]
-COMPARED = [(7, 3), (10, 4), (20, 5), (37, 7), (60, 8)]
+COMPARED = [(10, 4), (20, 5), (37, 7), (60, 8)]
 CP_SAT_SECONDS = 60
 KEPT = ("normal", "max", "large", "times", "compare")
 ZONES = [(3, 4), (5, 6), (7, 9), (10, 14), (15, 25)]
@@ -300,7 +300,8 @@ def by_cp_sat(classes: int, size: int, most: int) -> tuple[int | None, bool]:
     model.minimize(sum(used))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = CP_SAT_SECONDS  # about CPU seconds, whatever else runs
+    # Its own measure of work, of which 3.3 took a CPU second: what else runs on the machine changes nothing.
+    solver.parameters.max_deterministic_time = 3.3 * CP_SAT_SECONDS
     status = solver.solve(model)
     found = round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
     return found, status == cp_model.OPTIMAL
