@@ -42,13 +42,21 @@ def answer_table(votes: Votes, truth: NDArray[np.int64]) -> NDArray[np.float32]:
     """
     panel, rows = votes.panel, each_row(votes)
     check_size(panel)
-    classes, cells = len(panel.classes), panel.layout.cells
+    classes = len(panel.classes)
     item = np.repeat(np.arange(len(votes)), np.diff(rows.runs.indptr))
     keys = rows.cell.astype(np.int64) * classes + truth[item]
     share = np.bincount(truth, minlength=classes) * ONE
     counts = Statistics.of(panel, "gold", len(votes), share, keys, np.full(len(keys), ONE))
-    logs = np.log(AnswerModel(counts, "own").probability(np.arange(len(cells.label))))
-    logs[(cells.label == classes) & (counts.inside().none == 0)[cells.expert]] = NEVER
+    return table_of(AnswerModel(counts, "own"))
+
+
+def table_of(model: AnswerModel) -> NDArray[np.float32]:
+    """Return how probable each answer is by a fitted model (answers x classes, as logarithms)."""
+    panel, cells = model.statistics.panel, model.statistics.panel.layout.cells
+    check_size(panel)
+    logs = np.log(model.probability(np.arange(len(cells.label))))
+    never = model.statistics.inside().none == 0
+    logs[(cells.label == len(panel.classes)) & never[cells.expert]] = NEVER
     return logs.astype(np.float32)
 
 

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from covote.arguments import check_prior, check_probability
-from covote.asking.answer_model import answer_table, check_size, gains
+from covote.asking.answer_model import answer_table, check_size, gains, table_of
 from covote.asking.answers import Flags, Ints, ItemAnswers
 from covote.asking.choosing import Decision
 from covote.asking.counting import CountingOnPanel
-from covote.decoding import decode
 from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.loop import DecodeOptions, InMemory, fit
+from covote.decoding.methods import make
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, Votes
@@ -105,12 +106,10 @@ class Posterior:
         gold: Gold | None = None,
         prior: ArrayLike | None = None,
     ) -> Posterior:
-        """Learn how experts answer from the labels of the default decoder; nothing is promised."""
-        label = decode(votes, gold=gold, evidence=False).index.copy()
-        rows, known = gold_rows(gold, votes)
-        label[rows] = known
-        seen = np.flatnonzero(label >= 0)
-        return cls(answer_table(votes.subset(seen), label[seen]), threshold, prior)
+        """Take the default decoder's model of how experts answer these votes; nothing is promised."""
+        check_size(votes.panel)
+        found = fit(InMemory(votes), make("learned", {}, gold), DecodeOptions(evidence=False, gold=gold))
+        return cls(table_of(found.weights.model), threshold, prior)
 
     def for_panel(self, panel: Panel) -> PosteriorOnPanel:
         """Return the rule for a panel."""
