@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -215,6 +216,10 @@ def shown(name: object) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
+_TITLE = re.compile(r"\b(?:dr|prof|mr|mrs|ms|md|phd|pd|med|herr|frau)\b\.?", re.IGNORECASE)
+_CERTAIN, _APART = 0.8, 0.15  # shares of equal letters: of the name that is meant, and ahead of the next
+
+
 def did_you_mean(name: object, known: Sequence[Name]) -> str:
     """Return a suggestion for the name that was meant: the same text as another type, or a near miss."""
     meant = nearest(name, known)
@@ -238,6 +243,26 @@ def nearest(name: object, known: Sequence[Name]) -> Name | None:
     near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
     near = near or difflib.get_close_matches(text, list(texts), n=1)
     return texts[near[0]] if near else None
+
+
+def certain(name: object, known: Sequence[Name]) -> Name | None:
+    """Return the name that is surely meant: it is nearly the same, titles aside, and no other comes close.
+
+    >>> certain("Dr. Meier", ["Prof. Dr. Meyer", "Dr. Cho"]), certain("naevvus", ["naevus", "melanoma"])
+    ('Prof. Dr. Meyer', 'naevus')
+    >>> certain("Dr. Lee", ["Dr. Li", "Dr. Leo"])
+    """
+    plain = _TITLE.sub("", str(name)[:_LONGEST]).strip().casefold()
+    shares = sorted(
+        (
+            (difflib.SequenceMatcher(None, plain, _TITLE.sub("", str(other)).strip().casefold()).ratio(), k)
+            for k, other in enumerate(known)
+        ),
+        reverse=True,
+    )
+    if not shares or shares[0][0] < _CERTAIN or (len(shares) > 1 and shares[1][0] > shares[0][0] - _APART):
+        return None
+    return known[shares[0][1]]
 
 
 def no_file(path: str | os.PathLike[str]) -> FileError:

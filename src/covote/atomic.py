@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -74,7 +75,8 @@ def check_apart(
     Traceback (most recent call last):
     covote.errors.InputError: two files cannot both be written to labels.csv; choose another place for one
     """
-    read = [Path(path) for path in inputs if path is not None]
+    # A workbook may be named with one of its sheets: study.xlsx#Answers.
+    read = [Path(re.sub(r"(?i)(\.xlsx)#.+", r"\1", os.fspath(p))) for p in inputs if p is not None]
     written: list[Path] = []
     for path in (Path(path) for path in outputs if path is not None):
         if any(_same(path, other) for other in written):

@@ -15,7 +15,7 @@ from covote.errors import InputError
 
 PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),
-    "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel", "convert"),
+    "Turn answers into labels": ("start", "decode", "explain", "compare", "ask", "multilabel", "convert"),
     "Label with people or models": ("studio", "label"),
     "Try and study": ("demo", "docs", "bounds"),
 }
@@ -46,6 +46,7 @@ EXAMPLES = {
     ),
     "select": ("covote select pool.toml -o panel.toml", "covote select pool.csv --redundancy 2"),
     "bounds": ("covote bounds 100 10", "covote bounds 100 10 --json"),
+    "start": ("covote start study.xlsx", "covote start study.xlsx -o results"),
     "decode": (
         "covote decode answers.csv --panel panel.toml -o labels.csv",
         "covote decode - --panel all -o - < answers.csv > labels.csv",

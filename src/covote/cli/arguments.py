@@ -226,7 +226,7 @@ def _reading_options(group: str) -> list[inspect.Parameter]:
     choices, words, found = ReadOptions.choices(), ReadOptions.help(), []
     for name, default in ReadOptions().__dict__.items():
         option = typer.Option(
-            f"--{name}",
+            f"--{name.replace('_', '-')}",
             help=words[name],
             metavar=f"[{'|'.join(choices[name])}]" if name in choices else None,
             rich_help_panel=group,

@@ -133,7 +133,7 @@ def _check_votes(
             silent, unsaid = unanswered(read)
             notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
             notes += [f"classes without an answer: {some_of(unsaid)}"] if unsaid else []
-            unknown = found.unknown_names()
+            unknown = found.unknown_names(silent)
             if fix is not None and unknown:
                 _write_names(fix, unknown)
     if as_json:

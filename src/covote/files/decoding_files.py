@@ -134,6 +134,8 @@ def decode_file(
     if models or any(map(table_of, votes.panel.models)):
         folder = Path() if isinstance(panel, Panel) else Path(panel).resolve().parent
         votes = add_tables(votes, folder, models, more_classes=panel in ("all", "infer"))
+    if gold is None and reading is not None and reading.gold_column is not None:
+        gold = votes_file
     if gold is not None and not isinstance(gold, Mapping):
         gold = read_gold(gold, votes.panel, reading)
     outcome = decode_votes(votes, output, method=method, gold=gold, work=work, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,22 @@ import numpy as np
 from covote.arguments import did_you_mean, shown, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.panel.tables import says_who_knows_what
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import plain_items, whole_ids, without_blanks
-from covote.tables.column_roles import COMMON_NAMES, common_column
+from covote.tables.column_roles import COMMON_NAMES, common_column, item_column, share_of
 from covote.tables.dialect import read_cells
 from covote.tables.matching import UNKNOWN, Matcher
 from covote.tables.table_file import TableFile
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
 from covote.votes.reader import Reader
+from covote.votes.vote_file import answers_sheet
 
-GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
+GOLD = words(
+    "gold truth true correct goldlabel truelabel groundtruth target reference histology histopathology "
+    "pathology biopsy confirmed"
+)
 """What people call the column of known classes, besides what they call labels."""
 
 
@@ -31,9 +37,11 @@ def read_gold(
 
     Rows without a label are skipped: a review file comes back with those filled in that someone looked at.
     """
-    source, how = TableFile(path), reading or ReadOptions()
-    item, label = _columns(source, how)
+    how = reading or ReadOptions()
     classes = Reader(panel, how).classes
+    # A column of the answers is in the sheet of the answers.
+    source = TableFile(path, choose=answers_sheet if how.gold_column else gold_sheet)
+    item, label = _columns(source, how, classes)
     ids, labels, numbers = [], [], []
     wrong: dict[str, int] = {}
     first = 0
@@ -79,21 +87,42 @@ def read_gold(
     return gold
 
 
-def _columns(source: TableFile, reading: ReadOptions) -> tuple[str, str]:
-    """Return the columns of items and labels: as given, by their usual names, else by others."""
+def gold_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
+    """Return the first sheet of a workbook with a column of known classes, else one with two columns."""
+    others = {name: rows for name, rows in sheets.items() if not says_who_knows_what([*rows])}
+    named = [n for n, rows in others.items() if any(is_called(cell, GOLD) for cell in rows[0])]
+    return next(iter([*named, *(n for n, rows in others.items() if len(rows[0]) == 2)]), None)
+
+
+def _columns(source: TableFile, reading: ReadOptions, classes: Matcher) -> tuple[str, str]:
+    """Return the columns of items and labels: as named, by their usual names, else by what they hold."""
+    names = source.names
+    if reading.gold_column is not None:
+        held = common_column(names, (reading.gold_column, reading.gold_column.strip().lower()))
+        if held is None:
+            hint = did_you_mean(reading.gold_column, names)
+            raise InputError(f"{source.path} has no column {reading.gold_column!r}{hint}")
+        others = [name for name in names if name != held]
+        return item_column(others, source.head, reading.item) or others[0], held
     found: list[str] = []
-    for given, usual, called in (
+    for named, usual, called in (
         (reading.item, COMMON_NAMES[0], ITEMS), (reading.label, COMMON_NAMES[2], CLASSES | GOLD)
     ):  # fmt: skip
-        exact = common_column(source.names, (*([given] if given else []), *usual))
-        near = [name for name in source.names if is_called(name, called) and name not in found]
+        exact = common_column(names, (*([named] if named else []), *usual))
+        near = [name for name in names if is_called(name, called) and name not in found]
         if not exact and len(near) != 1:
-            raise InputError(
-                f"{source.path} has no column {usual[0]!r} (it has: {', '.join(source.names)}); gold files "
-                "have the columns item and label"
-            )
+            break
         found.append(exact or near[0])
-    return found[0], found[1]
+    if len(found) == 2:
+        return found[0], found[1]
+    if len(names) != 2:
+        raise InputError(
+            f"{source.path} has {len(names)} columns ({', '.join(names)}), and it is not clear which are the "
+            "items and their classes; keep these two, or call them item and label"
+        )
+    shares = {name: share_of(source.head().column(name), classes) for name in names}
+    classed = max(names, key=shares.__getitem__)
+    return next(name for name in names if name != classed), classed
 
 
 def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: str) -> dict[Name, float]:

@@ -17,8 +17,15 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.panel.ranges import listed
-from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows
-from covote.tables.dialect import decoded, read_bytes, read_cells, refuse_folders, split
+from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows, panel_sheet
+from covote.tables.dialect import (
+    decoded,
+    read_bytes,
+    read_cells,
+    refuse_folders,
+    split,
+    workbook_and_sheet,
+)
 from covote.tables.sheets import read_sheet
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
@@ -28,7 +35,7 @@ _OWN_TABLE = '"expert","cost"'  # the beginning of the CSV files that are writte
 
 def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
     """Return "toml", "json" or "csv" by the file's ending; other tables can only be read."""
-    ending = Path(path).suffix.lower().removeprefix(".")
+    ending = Path(workbook_and_sheet(path)[0]).suffix.lower().removeprefix(".")
     if ending not in _WRITERS and not (reading and ending in _TABLES):
         known = ".toml, .json, .csv, .tsv or .xlsx" if reading else ".toml, .json or .csv"
         raise InputError(f"{path}: a panel file ends in {known}, not in {Path(path).suffix!r}")
@@ -37,7 +44,7 @@ def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
 
 def is_panel_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a panel: by its ending, or by its cells if it is a table."""
-    ending = Path(path).suffix.lower().removeprefix(".")
+    ending = Path(workbook_and_sheet(path)[0]).suffix.lower().removeprefix(".")
     if ending not in _TABLES:
         return ending in ("toml", "json")
     try:
@@ -51,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     refuse_folders(path)
     kind = format_of(path, reading=True)
     if kind == "xlsx":
-        return panel_of_rows([*read_sheet(path).rows])
+        return panel_of_rows([*read_sheet(path, panel_sheet).rows])
     data = read_bytes(path)
     if kind in _TABLES:
         return loads(decoded(data, path), kind)

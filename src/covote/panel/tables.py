@@ -7,7 +7,8 @@ expert knows, and it may have titles, notes, costs and totals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from covote.arguments import shown
@@ -77,8 +78,7 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     rows = _without_notes(without_empty(rows))
     if not rows:
         raise InputError('the table is empty; it begins with a row: "expert" and the classes')
-    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
-        rows = without_empty(rows[1:])  # a title
+    rows = _without_titles(rows)
     pair = _long_columns(rows[0])
     if pair is not None:
         return _long(rows, *pair)
@@ -92,6 +92,12 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
             "with the classes it knows (see covote docs formats); look at votes with covote check PANEL VOTES"
         )
     return _lists(rows)
+
+
+def _without_titles(rows: Rows) -> Rows:
+    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
+        rows = without_empty(rows[1:])
+    return rows
 
 
 def _begins_a_table(rows: Rows) -> bool:
@@ -126,6 +132,27 @@ def _is_cost(heading: str) -> bool:
     said = [folded(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
     named = [word for word in said if is_called(word, COSTS)]
     return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
+
+
+def panel_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
+    """Return the first sheet of a workbook that says who knows what; None if there is none."""
+    return next((name for name, rows in sheets.items() if says_who_knows_what([*rows])), None)
+
+
+def says_who_knows_what(rows: Rows) -> bool:
+    """Whether cells hold ticks, or columns of experts and of what they know.
+
+    >>> says_who_knows_what([["doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "x", "x"]])
+    True
+    >>> says_who_knows_what([["case", "Ann", "Bob"], ["1", "skin", "eye"], ["2", "eye", "eye"]])
+    False
+    """
+    rows = _without_titles(_without_notes(without_empty(rows)))
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return False
+    ticked = any(folded(cell) in _KNOWN for row in rows[1:] for cell in row[1:])
+    named = is_called(rows[0][0], EXPERTS) and is_called(rows[0][1], KNOWS)
+    return named or _long_columns(rows[0]) is not None or (ticked and _is_matrix(rows))
 
 
 def has_panel(rows: Rows) -> bool:
@@ -228,13 +255,25 @@ def _without_totals(rows: Rows) -> Rows:
 
 
 def _without_remarks(rows: Rows) -> Rows:
-    """Return a matrix without columns that are called remarks and hold something other than marks."""
-    remarks = {
-        c
+    """Return a matrix without the columns that are not classes: remarks, and columns without a tick."""
+    columns = {c: [row[c] for row in rows[1:] if c < len(row)] for c in range(1, len(rows[0]))}
+    remarks = {c for c in columns if is_called(rows[0][c], NOTES) and not all(map(_is_mark, columns[c]))}
+    others = {
+        c: name
         for c, name in enumerate(rows[0])
-        if c and is_called(name, NOTES) and not all(_is_mark(row[c]) for row in rows[1:] if c < len(row))
+        if c in columns and c not in remarks and not _is_cost(name) and _holds_no_marks(columns[c])
     }
+    if len(others) < len(columns):
+        for name in others.values():
+            warnings.warn(f"column {name!r} has no ticks, so it is not a class", stacklevel=2)
+        remarks |= set(others)
     return _without_columns(rows, remarks)
+
+
+def _holds_no_marks(cells: list[str]) -> bool:
+    """Whether a column is filled, and no cell is a mark."""
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and not any(map(_is_mark, filled))
 
 
 def _without_columns(rows: Rows, gone: set[int]) -> Rows:

@@ -143,7 +143,13 @@ def _named_like_columns(
     if not any(experts.find(name) >= 0 for name in usual[1:]):
         return False
     column = look().column(who)
-    return _share(column, classes) > _share(column, experts)
+    return share_of(column, classes) > share_of(column, experts)
+
+
+def item_column(names: list[str], look: Callable[[], pa.Table], wanted: str | None = None) -> str | None:
+    """Return the column of the items: the one asked for, by its name, or the only one possible."""
+    usual = common_column(names, ([wanted] if wanted else []) + [*COMMON_NAMES[0]])
+    return usual or _item(names, look)
 
 
 def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
@@ -215,7 +221,7 @@ def _wide(
     if rest:
         sample = look()
         rest = [name for name in rest if sample.column(name).null_count < len(sample)]
-        unknown_columns = [name for name in rest if _share(sample.column(name), classes) >= 0.5]
+        unknown_columns = [name for name in rest if share_of(sample.column(name), classes) >= 0.5]
         rest = [name for name in rest if name not in unknown_columns]
     if item is None:
         item = _item(rest, look)
@@ -285,12 +291,12 @@ def _holding(
 ) -> list[str]:
     """Return the columns that hold mostly experts (place 1) or classes (place 2) of the panel."""
     sample = look()
-    shares = {name: [_share(sample.column(name), matcher) for matcher in matchers] for name in names}
+    shares = {name: [share_of(sample.column(name), matcher) for matcher in matchers] for name in names}
     mine, other = place - 1, 2 - place
     return [name for name, share in shares.items() if share[mine] >= 0.5 and share[mine] >= share[other]]
 
 
-def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
+def share_of(column: pa.ChunkedArray, matcher: Matcher) -> float:
     """Return the share of the filled cells of a column that hold a name of the panel."""
     if not _holds_names(column):
         return 0.0

@@ -24,6 +24,7 @@ UNNAMED = "column "
 """What a column without a name is called, with its number: pandas writes an index this way."""
 LOOKED = 50
 """Rows in which the heading is looked for."""
+_SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)
 _SPACED = re.compile(r'(?:^|[\t;,]) +"|"[ \t]+(?:[\t;,\r\n]|\Z)', re.MULTILINE)
 
 
@@ -229,9 +230,19 @@ def first_rows(text: str, mark: str) -> list[Row]:
 # Files
 
 
+def workbook_and_sheet(path: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """Return the file and the name of the sheet in it, if one is named.
+
+    >>> workbook_and_sheet("study.xlsx#Answers"), workbook_and_sheet("study.xlsx")
+    (('study.xlsx', 'Answers'), ('study.xlsx', None))
+    """
+    named = _SHEET.fullmatch(os.fspath(path))
+    return (named[1], named[2]) if named else (os.fspath(path), None)
+
+
 def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
     """Return the cells of a .csv, .tsv or .xlsx file."""
-    if Path(path).suffix.lower() == ".xlsx":
+    if Path(workbook_and_sheet(path)[0]).suffix.lower() == ".xlsx":
         from covote.tables.sheets import read_sheet
 
         return [*read_sheet(path).rows]

@@ -26,6 +26,8 @@ class ReadOptions:
     ----------
     item, expert, label
         The names of these columns; None to find them by their usual names, or by what they hold.
+    gold_column
+        A column of a wide table that holds known classes (gold items) and not answers.
     none
         The label that means "none of mine".
     blank
@@ -54,6 +56,9 @@ class ReadOptions:
     item: Annotated[str | None, "Name of the item column (default: detected)."] = None
     expert: Annotated[str | None, "Name of the expert column (default: detected)."] = None
     label: Annotated[str | None, "Name of the label column (default: detected)."] = None
+    gold_column: Annotated[
+        str | None, "Column of the answers that holds known classes: its items are gold items."
+    ] = None
     none: Annotated[str, 'The label that means "none of mine".'] = "none of mine"
     blank: Annotated[tuple[str, ...], 'Label that means "no answer", like ? or n/a (repeatable).'] = ()
     unknown: Annotated[

@@ -1,4 +1,4 @@
-"""Spreadsheets: the cells of the first sheet that has any, as they are displayed, with their row numbers."""
+"""Spreadsheets: the cells of a sheet as they are displayed, with their row numbers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import os
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, FileError, InputError
-from covote.tables.dialect import Row
+from covote.tables.dialect import Row, workbook_and_sheet
 
 _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a ZIP bomb
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
@@ -27,6 +28,10 @@ _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTAL
 _PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]{0,3})([0-9]{1,8})["\']')
 _TYPE = re.compile(rb'\bt\s*=\s*["\'](\w+)["\']')
 _VALUE = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?<!/)>[^<]|<(?:\w+:)?is\b")
+
+
+Choice = Callable[[Mapping[str, list[Row]]], str | None]
+"""Which of the sheets of a workbook to read, by their cells; None: the first."""
 
 
 class Sheet(NamedTuple):
@@ -44,22 +49,44 @@ class Sheet(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_sheet(path: str | os.PathLike[str]) -> Sheet:
-    """Return the cells of the first sheet of a spreadsheet that has any."""
+def read_sheet(path: str | os.PathLike[str], choose: Choice | None = None) -> Sheet:
+    """Return the cells of the sheet in ``book.xlsx#sheet``, else of the one chosen, else of the first."""
+    place, named = workbook_and_sheet(path)
+    sheets = read_sheets(place)
+    if named is not None:
+        same = [name for name in sheets if name == named]
+        same = same or [name for name in sheets if name.casefold() == named.casefold()]
+        if not same:
+            raise InputError(
+                f"{place} has no sheet {named!r}{did_you_mean(named, tuple(sheets))} with cells in it; it "
+                f"has: {some_of([*map(repr, sheets)])}"
+            )
+        return sheets[same[0]]
+    by_rows = {name: sheet.rows for name, sheet in sheets.items()}
+    chosen = (choose(by_rows) if choose is not None else None) or next(iter(sheets))
+    found = sheets[chosen]
+    others = [repr(name) for name in sheets if name != chosen]
+    if not others:
+        return found
+    return Sheet(found.rows, (f"the sheet {chosen!r} is read; not read: {', '.join(others)}", *found.notes))
+
+
+def read_sheets(path: str | os.PathLike[str]) -> dict[str, Sheet]:
+    """Return the sheets of a workbook that have cells, by their names."""
     from python_calamine import SheetTypeEnum
 
+    found: dict[str, Sheet] = {}
     with _opened(path) as (book, packed):
         places = _places(packed)
-        names = [page.name for page in book.sheets_metadata if page.typ == SheetTypeEnum.WorkSheet]
-        for name in names:
-            notes = _checked_cells(packed.read(places[name]), path)
-            rows = _rows(book.get_sheet_by_name(name), path)
-            if rows:
-                others = [repr(other) for other in names if other != name]
-                if others:
-                    notes = [f"the sheet {name!r} is read; not read: {', '.join(others)}", *notes]
-                return Sheet(rows, tuple(notes))
-    raise InputError(f"{path} is empty: it has no cells")
+        for page in book.sheets_metadata:
+            if page.typ == SheetTypeEnum.WorkSheet:
+                notes = _checked_cells(packed.read(places[page.name]), path)
+                rows = _rows(book.get_sheet_by_name(page.name), path)
+                if rows:
+                    found[page.name] = Sheet(rows, tuple(notes))
+    if not found:
+        raise InputError(f"{path} is empty: it has no cells")
+    return found
 
 
 def _rows(sheet: Any, path: str | os.PathLike[str]) -> list[Row]:

@@ -35,9 +35,10 @@ from covote.tables.dialect import (
     text_rows,
     titles_note,
     unnamed,
+    workbook_and_sheet,
 )
 from covote.tables.json_lines import DepthLimitedStream, refuse_rounded, text_stays, with_text
-from covote.tables.sheets import Sheet, read_sheet
+from covote.tables.sheets import Choice, Sheet, read_sheet
 from covote.tables.stored_answers import read_votes, votes_schema
 
 ROWS = 1 << 17
@@ -64,7 +65,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     >>> format_of("votes.csv.gz"), format_of("votes.pq")
     ('csv', 'parquet')
     """
-    name = Path(path).name.lower()
+    name = Path(workbook_and_sheet(path)[0]).name.lower()
     stem = name.removesuffix(".gz")
     kind = _ENDINGS.get(stem.rpartition(".")[2])
     if kind is None or "." not in stem or (kind in ("parquet", "xlsx", "sqlite") and stem != name):
@@ -78,7 +79,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 class TableFile:
     """A table in a file that can be read again and again, batch by batch.
 
-    With `exports`, files of other labelling tools are also recognised; see `covote.tables.formats`.
+    With `exports`, files of other labelling tools are also recognised; see `covote.tables.formats`. `choose`
+    says which sheet of a workbook to read, if the path names none (``study.xlsx#Answers``).
 
     Attributes
     ----------
@@ -94,8 +96,11 @@ class TableFile:
         What is unusual about the file, in sentences.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, exports: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, exports: bool = False, choose: Choice | None = None
+    ) -> None:
         self.path = Path(path)
+        self._choose = choose
         refuse_pipes(path)
         export = formats.from_file(path) if exports else None
         if export is None:
@@ -149,7 +154,7 @@ class TableFile:
         self.schema, self.total = votes_schema(self._place)
 
     def _open_sheet(self) -> None:
-        self._rows, self._numbers = self._sheet_table(read_sheet(self._place))
+        self._rows, self._numbers = self._sheet_table(read_sheet(self._place, self._choose))
         self.schema, self.total = self._rows.schema, len(self._rows)
 
     # What there is

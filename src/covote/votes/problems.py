@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from covote.arguments import shown, some_of
+from covote.arguments import certain, shown, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.panel import Name, Panel
 from covote.tables.matching import UNKNOWN, Matcher
@@ -252,10 +252,13 @@ class TableProblems:
             return ""
         return f"{self.dropped:,} of {self.answers:,} answers were dropped: {'; '.join(self._unknown())}"
 
-    def unknown_names(self) -> dict[str, Name | None]:
-        """Return the names that the panel does not have, with the panel's name that may be meant, or None."""
-        found = {name: self.who.nearest(name) for name in (*self.columns, *self.experts)}
-        return found | {name: self.what.nearest(name) for name in self.labels}
+    def unknown_names(self, silent: Sequence[Name]) -> dict[str, Name | None]:
+        """Return the names that the panel does not have, with the panel's name that is surely meant, or None.
+
+        An expert who has answers is not meant by another name, so only those in `silent` are.
+        """
+        found = {name: certain(name, silent) for name in (*self.columns, *self.experts)}
+        return found | {name: certain(name, self.what.names) for name in self.labels}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problems as a dict, for programs."""

@@ -128,6 +128,7 @@ class Reader:
     def columns(self, names: list[str], shape: str, head: Callable[[], pa.Table]) -> ColumnRoles:
         """Return the roles of the columns of a table; `head` returns its first rows."""
         with naming(self.where.removesuffix(", ")):
+            names = [name for name in names if name != self.options.gold_column]
             return find_columns(names, self.options.columns, shape, (self.experts, self.classes), head)
 
     def loose_matches(self) -> dict[str, Name | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 from covote.arguments import naming
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.panel.tables import says_who_knows_what
 from covote.progress import Progress
 from covote.tables import ReadOptions
 from covote.tables.column_roles import HEAD, ColumnRoles, find_columns
@@ -64,7 +66,7 @@ class VoteFile:
     ) -> None:
         from covote.tables.table_file import TableFile  # which loads pyarrow
 
-        self.source = source = TableFile(path, exports=True)
+        self.source = source = TableFile(path, exports=True, choose=answers_sheet)
         options = options or ReadOptions()
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
@@ -116,6 +118,12 @@ class VoteFile:
     def notes(self) -> list[str]:
         """Describe how the file was read, where that is not obvious: columns, names, encoding."""
         return [*self.source.notes, *self.columns.notes(), *self._reader.notes()]
+
+
+def answers_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
+    """Return the largest sheet of a workbook that is not a panel."""
+    others = {name: rows for name, rows in sheets.items() if not says_who_knows_what([*rows])}
+    return max(others, key=lambda name: sum(map(len, others[name])), default=None)
 
 
 def votes_of_table(

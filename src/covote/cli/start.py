@@ -1,0 +1,50 @@
+"""`covote start`: from one workbook to labels, a review list and a report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote import atomic
+from covote.cli import outcome as outcomes
+from covote.cli import output
+
+
+def start(
+    workbook: Annotated[
+        Path,
+        typer.Argument(
+            help="An Excel workbook: one sheet says who knows what (ticks), another has the answers "
+            "(a row for each item, a column for each expert)."
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for labels, review list and report (default: its name)."),
+    ] = None,
+) -> None:
+    """Turn an Excel workbook into labels, a review list and a report."""
+    from covote.files import Output, decode_file
+    from covote.files.workbook import read_workbook
+
+    started = time.monotonic()
+    study = read_workbook(workbook)
+    folder = folder or workbook.with_name(f"{workbook.stem}-labels")
+    atomic.make_folder(folder, "--output")
+    labels, review, report = (folder / name for name in ("labels.xlsx", "review.xlsx", "report.html"))
+    atomic.check_apart([labels, review, report], [workbook])
+    output.say(f"{workbook}:")
+    for note in study.notes:
+        output.say(f"  {note}")
+    output.say()
+    chosen = Output(labels, review=review, report=report)
+    with output.progress_bar() as progress, output.warnings_as_lines():
+        outcome = decode_file(
+            study.answers, chosen, study.panel, gold=study.gold, reading=study.reading, progress=progress
+        )
+    outcomes.tell(outcome, time.monotonic() - started, "learned")
+    output.say_written(labels, review, report)
+    output.say(f"Next: open {report}, and look at the first items of {review}.")

@@ -1,0 +1,110 @@
+"""A study in one workbook, as a hospital keeps it, and the sheets of workbooks."""
+
+import numpy as np
+import pytest
+import xlsxwriter
+
+from covote.tables.sheets import read_sheets
+
+DIAGNOSES = ["Melanoma", "Naevus", "Lentigo", "Basalioma", "Psoriasis", "Eczema"]
+DOCTORS = {
+    "Dr. Anna Meyer": "MNL",
+    "Dr. Bob O'Brien": "BPE",
+    "Prof. Cho": "MBN",
+    "Dr. Dürr": "LPE",
+    "Dr. Eve Lee": "MPN",
+    "Dr. Fay": "LBE",
+    "Dr. Gil": "MLE",
+    "Dr. Hay": "NBP",
+    "Dr. Ivo Zott": "MNE",
+}
+ABSENT = "Dr. Ivo Zott"
+
+
+def hospital(path, *, cases=120, twice=False):
+    """Write the workbook of a hospital's data manager, with everything that people do to workbooks."""
+    rng = np.random.default_rng(5)
+    book = xlsxwriter.Workbook(path)
+    knows, answers = book.add_worksheet("Who knows what"), book.add_worksheet("Answers")
+    book.add_worksheet("Tabelle3")
+    knows.merge_range(0, 0, 0, 4, "Dermatology panel 2026, version 3")
+    knows.write_row(2, 0, ["Doctor", "Clinic", *DIAGNOSES, "Comment"])
+    for row, (doctor, letters) in enumerate(DOCTORS.items(), start=3):
+        ticks = ["x" if name[0] in letters else "" for name in DIAGNOSES]
+        left = "left in May" if doctor == ABSENT else ""
+        knows.write_row(row, 0, [doctor, "North" if row % 2 else "South", *ticks, left])
+    knows.write(len(DOCTORS) + 5, 0, "x = sees such cases every week")
+    head = ["Case", "Date", "Age", "Sex", *DOCTORS, "Histology", "Comment"]
+    head[4] = "dr anna meyer "
+    head[6] = "Prof. Cho" if not twice else "Dr. Fay"
+    answers.write(0, 0, "Answers, exported on Monday")
+    answers.write_row(2, 0, head)
+    truth = rng.integers(len(DIAGNOSES), size=cases)
+    for n, k in enumerate(truth):
+        row = [f"C-{n:03d}", "2026-03-0" + str(1 + n % 9), 20 + n % 60, "fm"[n % 2]]
+        for doctor, letters in DOCTORS.items():
+            own = [name for name in DIAGNOSES if name[0] in letters]
+            right = DIAGNOSES[k] in own and rng.random() < 0.95
+            said = DIAGNOSES[k] if right else str(rng.choice(own))
+            if rng.random() < 0.05 or (doctor == ABSENT and n > 40):
+                said = ""
+            said = {7: said.upper(), 8: said + " ", 9: "don't know"}.get(n, said)
+            row.append("Naevvus" if said == "Naevus" and n % 50 == 3 else said)
+        row += [DIAGNOSES[k] if n % 3 == 0 else "", "see photo" if n == 4 else ""]
+        answers.write_row(3 + n, 0, row)
+    book.close()
+    return [DIAGNOSES[k] for k in truth]
+
+
+def labels_of(folder):
+    (sheet, *_) = read_sheets(folder / "labels.xlsx").values()
+    head, *rows = sheet.rows
+    return {row[head.index("item")]: row[head.index("label")] for row in rows}
+
+
+def test_a_hospitals_workbook_becomes_labels_review_list_and_report(tmp_path, covote):
+    truth = hospital(tmp_path / "study.xlsx")
+    said = covote("start", tmp_path / "study.xlsx").out
+    assert "9 experts and 6 classes" in said
+    assert "'Clinic' has no ticks" in said
+    assert "gold items: column 'Histology'" in said
+    assert "'Naevvus' as 'Naevus'" in said
+    folder = tmp_path / "study-labels"
+    assert {path.name for path in folder.iterdir()} == {"labels.xlsx", "review.xlsx", "report.html"}
+    found = labels_of(folder)
+    right = [found[f"C-{n:03d}"] == name for n, name in enumerate(truth)]
+    assert len(found) == 120
+    assert np.mean(right) > 0.85
+
+
+def test_two_columns_with_one_name_are_the_only_correction_by_hand(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx", twice=True)
+    ended = covote("start", tmp_path / "study.xlsx")
+    assert ended.status == 2
+    assert "two columns 'Dr. Fay'" in ended.err
+    assert not (tmp_path / "study-labels").exists()
+
+
+@pytest.mark.parametrize("sheet", ["Answers", "answers"])
+def test_a_sheet_is_chosen_by_its_name(tmp_path, covote, sheet):
+    hospital(tmp_path / "study.xlsx")
+    said = covote(
+        "decode", f"{tmp_path}/study.xlsx#{sheet}", "--panel", tmp_path / "study.xlsx", "--unknown", "drop",
+        "--gold-column", "Histology", "-o", tmp_path / "labels.csv",
+    )  # fmt: skip
+    assert "120 items" in said.out
+
+
+def test_a_sheet_that_is_not_there_is_answered_with_those_that_are(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx")
+    ended = covote("check", f"{tmp_path}/study.xlsx#Antworten")
+    assert ended.status == 2
+    assert "no sheet 'Antworten'" in ended.err
+    assert "'Who knows what'" in ended.err
+
+
+def test_the_workbook_is_not_overwritten_by_its_labels(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx")
+    place = f"{tmp_path}/study.xlsx"
+    ended = covote("decode", f"{place}#Answers", "--panel", place, "-o", place)
+    assert "would overwrite the input" in ended.err
