@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xlsxwriter
 
 from covote import Panel
 from covote.cli.app import COMMANDS
@@ -45,6 +46,7 @@ RUNS = {
     "multilabel": ("multilabel", "decode", "votes.csv", "--panel", "panel.toml", "-o", "sets.csv"),
     "convert": ("convert", "votes.csv", "tasks.json", "--panel", "panel.toml"),
     "demo": ("demo",),
+    "start": ("start", "study.xlsx"),
 }
 SHUFFLED = ("decode", "shuffled.csv", "--panel", "panel.toml", "--method", "em", "-o", "labels.parquet")
 
@@ -61,6 +63,14 @@ def folder(tmp_path):
     (tmp_path / "first_class.py").write_text("def answer(batch):\n    return ['a'] * len(batch)\n")
     np.save(tmp_path / "data.npy", np.zeros((5, 2)))
     (tmp_path / "votes.csv").write_text(VOTES)
+    with xlsxwriter.Workbook(tmp_path / "study.xlsx") as book:
+        for name, rows in (
+            ("Panel", [["expert", *"abc"], ["x", 1, 1, ""], ["y", 1, "", 1], ["z", "", 1, 1]]),
+            ("Answers", [["item", *"xyz"], ["i1", "a", "a", "b"], ["i2", "b", "c", "b"]]),
+        ):
+            sheet = book.add_worksheet(name)
+            for number, row in enumerate(rows):
+                sheet.write_row(number, 0, row)
     (tmp_path / "gold.csv").write_text("item,label\ni1,a\ni3,c\n")
     rows = [f"i{n},{'xyz'[k]},{'aac'[k]}\n" for n in range(2000) for k in range(3)]
     mixed = np.random.default_rng(0).permutation(rows)

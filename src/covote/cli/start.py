@@ -26,7 +26,7 @@ def start(
         typer.Option("-o", "--output", help="Folder for labels, review list and report (default: its name)."),
     ] = None,
 ) -> None:
-    """Turn an Excel workbook into labels, a review list and a report."""
+    """From an Excel workbook to labels and a report."""
     from covote.files import Output, decode_file
     from covote.files.workbook import read_workbook
 

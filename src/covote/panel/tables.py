@@ -271,9 +271,9 @@ def _without_remarks(rows: Rows) -> Rows:
 
 
 def _holds_no_marks(cells: list[str]) -> bool:
-    """Whether a column is filled, and no cell is a mark."""
+    """Whether a column has several cells with something in them, and none is a mark."""
     filled = [cell for cell in cells if cell]
-    return bool(filled) and not any(map(_is_mark, filled))
+    return len(filled) > 1 and not any(map(_is_mark, filled))
 
 
 def _without_columns(rows: Rows, gone: set[int]) -> Rows:
