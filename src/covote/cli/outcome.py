@@ -16,7 +16,7 @@ from covote.labels import MEANINGS, STATUSES
 if TYPE_CHECKING:
     from covote.decoding import ExpertReport
     from covote.files import Outcome
-    from covote.files.review import Doubt
+    from covote.files.review import ExpectedErrors
     from covote.files.tally import Tally
     from covote.labels import GoldScore
 
@@ -36,7 +36,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "otherwise_by_majority": tally.otherwise_by_majority,
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": report.unreliable(),
-        "notes": [*outcome.silent(), *outcome.notes],
+        "notes": [*outcome.unanswered_experts(), *outcome.notes],
         "review": _review(outcome),
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
         "uncovered_pairs": _uncovered(outcome),
@@ -83,7 +83,7 @@ def _uncovered(outcome: Outcome) -> int | None:
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print the outcome for people; `method` is the one that was asked for."""
     tally = outcome.tally
-    output.say_notes(outcome.told())
+    output.say_notes(outcome.all_notes())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
         output.say(f"Decoded by {outcome.method}{best}.")
@@ -104,15 +104,15 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
             output.say(f"  {name:<11}{count:>10,}  {percent(count, tally.items):>6}  {meaning}")
     if tally.unlabelled:
         output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
-        first = next((look for look in outcome.looks if look.label is None and look.tied), None)
+        first = next((look for look in outcome.review_head if look.label is None and look.tied), None)
         if first is not None:
             todo = advice(outcome.panel, first.status, None, first.tied, first.answers)
             output.say(f"  {first.item}: {todo}")
     if outcome.method != "majority" and tally.items > tally.unlabelled:
         output.say(_next_to_majority(tally.otherwise_by_majority))
     if tally.calibrated:
-        output.say(_to_review(outcome.doubt))
-        if outcome.gold is None and outcome.doubt.expected > max(0.5, DOUBTFUL * tally.items):
+        output.say(_to_review(outcome.expected_errors))
+        if outcome.gold is None and outcome.expected_errors.expected > max(0.5, DOUBTFUL * tally.items):
             output.say(
                 "This rests on the answers alone: about five gold items per class, drawn at random, would "
                 "halve its error (--gold)."
@@ -152,7 +152,7 @@ def _unreliable(report: ExpertReport) -> str:
     return f"Possibly unreliable: {output.first_of(named, 6)}{usual}."
 
 
-def _to_review(doubt: Doubt) -> str:
+def _to_review(doubt: ExpectedErrors) -> str:
     """Say how many labels are expected to be wrong, and how many items to look at."""
     labels = doubt.items - doubt.open
     if doubt.expected < 0.5:
@@ -163,8 +163,8 @@ def _to_review(doubt: Doubt) -> str:
         said = (
             f"About {number} of {labels:,} labels ({percent(doubt.expected, labels)}) {are} probably wrong."
         )
-    looks = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
-    steps = [(number, 1 - goal) for number, goal in looks.items() if number]
+    most = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
+    steps = [(number, 1 - goal) for number, goal in most.items() if number]
     if not steps:
         return said
     (first, left), *more = steps
@@ -177,9 +177,9 @@ def _review(outcome: Outcome) -> dict[str, Any] | None:
     tally = outcome.tally
     if not tally.calibrated:
         return None
-    needed = {f"{goal:.0%}": outcome.doubt.needed(goal) for goal in GOALS}
+    needed = {f"{goal:.0%}": outcome.expected_errors.needed(goal) for goal in GOALS}
     return {
-        "expected_wrong": outcome.doubt.expected,
+        "expected_wrong": outcome.expected_errors.expected,
         "without_label": tally.unlabelled,
         "look_at_for": needed,
     }

@@ -20,7 +20,7 @@ from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import DecodeOptions, Fitted, estimates, fit, no_proba
 from covote.errors import InputError, TooLargeError
 from covote.files.output import Output
-from covote.files.review import Doubt, Looks
+from covote.files.review import ExpectedErrors, ReviewHead
 from covote.files.side_tables import read_gold
 from covote.files.stored_probabilities import add_tables, table_of
 from covote.files.tally import Tally
@@ -41,7 +41,7 @@ PART_ITEMS = 1 << 19
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
 _COMPARED = 200_000  # items from which methods learn that are compared, besides the gold items
 _RIVALS = 5_000  # the same, and gold items, where the default is held against the others in passing
-LOOKS = 25
+SHOWN = 25
 """Items of the review list that an outcome keeps, for the report."""
 _PASS = 1000  # steps of a pass over the votes, for progress
 
@@ -63,20 +63,20 @@ class Outcome:
     method: str = "learned"
     notes: tuple[str, ...] = ()
     dropped: TableProblems | None = None
-    looks: Looks = field(default_factory=lambda: Looks(LOOKS))
+    review_head: ReviewHead = field(default_factory=lambda: ReviewHead(SHOWN))
     better: str = ""
 
     @property
-    def doubt(self) -> Doubt:
+    def expected_errors(self) -> ExpectedErrors:
         """How many labels are expected to be wrong; corrected by the gold items if they refute it."""
         return _corrected(self.tally, self.gold)
 
-    def told(self) -> list[str]:
+    def all_notes(self) -> list[str]:
         """Return notes on experts without answers, on how the votes were read, and on what was dropped."""
         dropped = "" if self.dropped is None else self.dropped.drop_note
-        return [*self.silent(), *self.notes, *([dropped] if dropped else [])]
+        return [*self.unanswered_experts(), *self.notes, *([dropped] if dropped else [])]
 
-    def silent(self) -> list[str]:
+    def unanswered_experts(self) -> list[str]:
         """Name the experts of the panel who have no answer among the votes."""
         lost = [
             str(name) for name, n in zip(self.panel.names, self.tally.answers.tolist(), strict=True) if not n
@@ -244,13 +244,13 @@ def decode_votes(
         raise no_gold(gold)
     fitted = fit(parts, decoder, DecodeOptions(proba=output.proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    tally, looks, score = Tally(votes.panel), Looks(LOOKS), None
+    tally, head, score = Tally(votes.panel), ReviewHead(SHOWN), None
     if fitted.known is not None:
         tally = Tally.of(fitted.known.rows.votes, fitted.known.labels)
     with output.open() as writers:
         for part in parts.map(partial(label_part, fitted=fitted, output=output)):
             tally = tally if part.tally is None else tally + part.tally
-            looks = looks + part.looks
+            head = head + part.review_head
             score = part.gold if score is None or part.gold is None else score + part.gold
             writers.write(part.written)
         writers.finish(_corrected(tally, score))
@@ -263,12 +263,13 @@ def decode_votes(
         some = dict(islice(gold.items(), _RIVALS))
         better = better_than_default(_to_compare(votes, some, _RIVALS), some, fitted)
     return Outcome(
-        votes.panel, tally, fitted.statistics, score, method, fitted.notes, looks=looks, better=better
+        votes.panel, tally, fitted.statistics, score, method, fitted.notes, review_head=head, better=better
     )
 
 
-def _corrected(tally: Tally, gold: GoldScore | None) -> Doubt:
-    return tally.doubt if gold is None or not gold.refutes else tally.doubt.scaled(gold.errors_per_expected)
+def _corrected(tally: Tally, gold: GoldScore | None) -> ExpectedErrors:
+    expected = tally.expected_errors
+    return expected if gold is None or not gold.refutes else expected.scaled(gold.errors_per_expected)
 
 
 def no_statistics(method: str) -> InputError:
@@ -284,7 +285,7 @@ class PartDone(NamedTuple):
 
     written: dict[str, pa.RecordBatch]
     tally: Tally | None
-    looks: Looks
+    review_head: ReviewHead
     gold: GoldScore | None
 
 
@@ -292,7 +293,7 @@ def label_part(votes: Votes, *, fitted: Fitted, output: Output) -> PartDone:
     """Label a part; count its labels unless they are those of answer rows that were counted before."""
     labels = fitted(votes)
     tally = Tally.of(votes, labels) if fitted.known is None else None
-    return PartDone(output.rows(votes, labels), tally, Looks.of(votes, labels, LOOKS), labels.gold)
+    return PartDone(output.rows(votes, labels), tally, ReviewHead.of(votes, labels, SHOWN), labels.gold)
 
 
 def check_proba(decoder: Decoder, panel: Panel) -> None:

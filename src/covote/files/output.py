@@ -15,7 +15,7 @@ import pyarrow as pa
 from covote import atomic
 from covote.decoding.statistics import statistics_format
 from covote.errors import InputError
-from covote.files.review import Doubt, ReviewList, review_batch, review_list
+from covote.files.review import ExpectedErrors, ReviewList, review_batch, review_list
 from covote.labels import Labels
 from covote.labels.files import WHAT, written
 from covote.tables.arrow_names import arrow, id_array
@@ -120,7 +120,7 @@ class Writers:
         if self.review is not None:
             self.review.add(rows["review"])
 
-    def finish(self, doubt: Doubt) -> None:
+    def finish(self, doubt: ExpectedErrors) -> None:
         """Write what needs all parts: the review list."""
         if self.review is not None and self.output.review is not None:
             until = self.output.review_until

@@ -32,7 +32,7 @@ _KEYS = ("doubt", "margin", "violations")
 _PIECE = 1 << 16  # rows of the list that are written at a time
 
 
-def doubts(labels: Labels) -> NDArray[np.float64]:
+def error_probabilities(labels: Labels) -> NDArray[np.float64]:
     """Return the probability that each label is wrong; an item without a label comes before all others.
 
     It is 1 - confidence, and 2 more without a label. If a method gives no confidence, it is 0 for items on
@@ -61,7 +61,7 @@ def most_doubtful(
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
+class ExpectedErrors:
     """How many labels are expected to be wrong among the first of the list.
 
     Attributes
@@ -84,15 +84,15 @@ class Doubt:
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         return np.concatenate([[0], np.cumsum(self.count)]), np.concatenate([[0.0], np.cumsum(self.wrong)])
 
-    def scaled(self, factor: float) -> Doubt:
+    def scaled(self, factor: float) -> ExpectedErrors:
         """Return the same with so many times as many wrong labels.
 
-        >>> Doubt(np.array([1, 4]), np.array([1.0, 2.0])).scaled(1.5).expected
+        >>> ExpectedErrors(np.array([1, 4]), np.array([1.0, 2.0])).scaled(1.5).expected
         3.0
         """
         wrong = np.minimum(self.wrong * factor, self.count)
         wrong[0] = self.wrong[0]
-        return Doubt(self.count, wrong)
+        return ExpectedErrors(self.count, wrong)
 
     @property
     def items(self) -> int:
@@ -117,7 +117,7 @@ class Doubt:
     def needed(self, right: float) -> int:
         """Return how many items to look at until this share is expected to be right.
 
-        >>> Doubt(np.array([1, 4, 5]), np.array([1.0, 2.0, 0.0])).needed(0.9)
+        >>> ExpectedErrors(np.array([1, 4, 5]), np.array([1.0, 2.0, 0.0])).needed(0.9)
         3
         """
         items, wrong = self._steps
@@ -135,7 +135,7 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReviewItem:
     """An item to look at, and what was said about it.
 
     Attributes
@@ -164,41 +164,41 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Looks:
+class ReviewHead:
     """The first items of the list; those of two parts add up (``+``)."""
 
     most: int
     seen: int = 0
-    entries: tuple[tuple[tuple[float, ...], Look], ...] = ()
+    entries: tuple[tuple[tuple[float, ...], ReviewItem], ...] = ()
 
-    def __add__(self, later: Looks) -> Looks:
+    def __add__(self, later: ReviewHead) -> ReviewHead:
         shifted = [((*key[:-1], key[-1] + self.seen), look) for key, look in later.entries]
         both = sorted([*self.entries, *shifted], key=lambda entry: entry[0])
-        return Looks(self.most, self.seen + later.seen, tuple(both[: self.most]))
+        return ReviewHead(self.most, self.seen + later.seen, tuple(both[: self.most]))
 
     @classmethod
-    def of(cls, votes: Votes, labels: Labels, most: int) -> Looks:
+    def of(cls, votes: Votes, labels: Labels, most: int) -> ReviewHead:
         """Return the first items of a part."""
-        evidence, doubt = labels.evidence, doubts(labels)
+        evidence, doubt = labels.evidence, error_probabilities(labels)
         order = most_doubtful(doubt, evidence.margin, evidence.violations, most)
         margin = np.nan_to_num(evidence.margin, nan=0.0)
         keys = [(-doubt[n], float(margin[n]), -float(evidence.violations[n]), int(n)) for n in order]
         ids = id_array(labels.ids, labels.start, labels.start + len(labels))
-        found = [_look(votes, labels, int(n), ids[int(n)].as_py()) for n in order]
+        found = [_review_item(votes, labels, int(n), ids[int(n)].as_py()) for n in order]
         return cls(most, len(labels), tuple(zip(keys, found, strict=True)))
 
-    def __iter__(self) -> Iterator[Look]:
+    def __iter__(self) -> Iterator[ReviewItem]:
         return (look for _, look in self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)
 
 
-def _look(votes: Votes, labels: Labels, n: int, item: Any) -> Look:
+def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
     one = votes.part(n, n + 1)
     runs = one.ragged
-    return Look(
+    return ReviewItem(
         item=item,
         label=classes[labels.index[n]],
         tied=labels.tied_classes(n) if labels.tied[n] else (),
@@ -229,7 +229,7 @@ def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
         "confidence": two_digits(evidence.confidence),
         "status": coded(evidence.status.view(np.int8), texts(STATUSES)).dictionary_decode(),
         "answers": _answers(votes, classes),
-        "doubt": arrow(doubts(labels)),
+        "doubt": arrow(error_probabilities(labels)),
         "margin": arrow(evidence.margin),
         "violations": arrow(evidence.violations),
     }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.decoding.expert_report import Agreement, ExpertReport
 from covote.decoding.methods.majority import Majority
-from covote.files.review import LEVELS, UNIT, Doubt, doubts
+from covote.files.review import LEVELS, UNIT, ExpectedErrors, error_probabilities
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.panel import Panel
 from covote.votes import Votes
@@ -50,8 +50,8 @@ class Tally:
         known = np.isfinite(evidence.confidence)
         bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)
         other = _otherwise_by_majority(votes, labels)
-        doubt = doubts(labels)
-        level = Doubt.levels(doubt)
+        doubt = error_probabilities(labels)
+        level = ExpectedErrors.levels(doubt)
         return cls(
             votes.panel,
             {
@@ -100,10 +100,10 @@ class Tally:
         return int(self.count("label")[0])
 
     @property
-    def doubt(self) -> Doubt:
+    def expected_errors(self) -> ExpectedErrors:
         """How many labels are expected to be wrong, the most doubtful items first."""
         items, units = self.count("doubt", LEVELS + 1), self.count("wrong", LEVELS + 1)
-        return Doubt(items, np.concatenate([items[:1], units[1:] / UNIT]))
+        return ExpectedErrors(items, np.concatenate([items[:1], units[1:] / UNIT]))
 
     @property
     def calibrated(self) -> bool:

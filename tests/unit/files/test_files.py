@@ -12,7 +12,7 @@ import pytest
 from covote import Panel, Votes, decode, simulate
 from covote.errors import FileError, InputError
 from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
-from covote.files.review import Looks
+from covote.files.review import ReviewHead
 from covote.files.tally import Tally
 from covote.labels import STATUSES
 from covote.votes import NOT_ASKED
@@ -150,10 +150,10 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     if layout == "distinct":
         pq.write_table(whole.to_arrow("wide"), tmp_path / "votes.parquet")
         outcome = decode_file(tmp_path / "votes.parquet", None, PANEL, method="authority")
-        tally, looks = outcome.tally, outcome.looks
+        tally, head = outcome.tally, outcome.review_head
     else:
         part = whole if layout == "dense" else whole.to_ragged()
-        tally, looks = Tally.of(part, labels), Looks.of(part, labels, 25)
+        tally, head = Tally.of(part, labels), ReviewHead.of(part, labels, 25)
     assert (tally.items, tally.votes) == (500, whole.answers)
     assert dict(zip(STATUSES, tally.statuses.tolist(), strict=True)) == labels.count()
     assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in range(5)]
@@ -161,8 +161,8 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     assert tally.count("confidence").sum() == np.isfinite(labels.confidence).sum()
     assert tally.count("violations").tolist() == np.bincount(labels.violations).tolist()
     assert tally.unsure == (labels.status != "agreed").sum()
-    assert len(looks) == 25
-    for look in looks:
+    assert len(head) == 25
+    for look in head:
         assert labels.value[look.item] == look.label
         assert len(look.answers) == (whole.dense[look.item] != NOT_ASKED).sum()
 
@@ -288,4 +288,4 @@ def test_an_expert_without_answers_is_the_first_note(tmp_path):
     dense[:, 1] = NOT_ASKED
     pq.write_table(Votes.from_dense(dense, PANEL).to_arrow("long"), tmp_path / "votes.parquet")
     outcome = decode_file(tmp_path / "votes.parquet", None, PANEL)
-    assert outcome.told()[0].startswith(f"no answer from {PANEL.names[1]} was counted")
+    assert outcome.all_notes()[0].startswith(f"no answer from {PANEL.names[1]} was counted")

@@ -35,7 +35,7 @@ def test_votes_are_grouped_by_candidate_and_strangers_are_only_counted(tmp_path)
     strangers = [["c", "d"]] * 40
     panel = Panel.from_blocks(["a", "b", "c", "d"], [*strangers, *[["a", "b"]] * 3, ["a", "c"], ["a", "d"]])
     outcome = outcome_of(tmp_path, panel, [["c", "d"] * 20 + ["a", "a", "b", "a", "a"]])
-    (look,) = outcome.looks
+    (look,) = outcome.review_head
     assert look.label == "a"
     chips = page_of(outcome).split('<table class="sides">')[1].split("</table>")[0]
     shown = [
@@ -56,7 +56,7 @@ PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["b", "c"], ["a", "c"]],
 def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
     rows = [["a", "b", "a"], ["a", "b", "c"], ["b", "b", "a"], ["a", "c", "a"]]
     outcome = outcome_of(tmp_path, PANEL, rows)
-    first, *others = outcome.looks
+    first, *others = outcome.review_head
     assert (first.item, first.label, set(first.tied)) == ("x1", None, {"a", "b", "c"})
     assert all(look.label is not None for look in others)
     page = page_of(outcome)
@@ -67,10 +67,10 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
 def test_the_headline_counts_what_is_open():
     votes = Votes.from_dense([[0, 1, 0], [0, 1, 2], [1, 1, 0]], PANEL)
     tally = Tally.of(votes, decode(votes, method="authority"))
-    assert headline(tally, tally.doubt).startswith("2 of 3 items have a label; 1 is left open")
+    assert headline(tally, tally.expected_errors).startswith("2 of 3 items have a label; 1 is left open")
     some = Votes.from_dense([[0, 1, 0]], PANEL)
     whole = Tally.of(some, decode(some))
-    assert headline(whole, whole.doubt).startswith("The only item has a label")
+    assert headline(whole, whole.expected_errors).startswith("The only item has a label")
 
 
 def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
@@ -83,7 +83,7 @@ def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
     assert "How many items to review" in few
     assert "look at the first" not in few  # with fewer than ten items the table would have no rows
     assert 'aria-label="Labels expected to be right after review"' in page
-    assert f"{outcome.tally.doubt.needed(0.99):,} of 50 items" in page
+    assert f"{outcome.tally.expected_errors.needed(0.99):,} of 50 items" in page
     # Statuses that no item has take no room.
     assert [name for name in MEANINGS if f'"key {name}"' in page] == [
         name for name, count in zip(STATUSES, outcome.tally.statuses, strict=True) if count

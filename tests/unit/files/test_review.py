@@ -10,7 +10,7 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.errors import InputError
 from covote.files import Output, decode_file
-from covote.files.review import Looks, doubts, most_doubtful
+from covote.files.review import ReviewHead, error_probabilities, most_doubtful
 from covote.files.tally import Tally
 
 PANEL = Panel.from_blocks(
@@ -59,22 +59,23 @@ def labels(votes):
 def test_the_least_likely_label_comes_first_and_items_without_one_before_all(labels):
     evidence = labels.evidence._replace(confidence=np.nan_to_num(labels.confidence, nan=0.5))
     sure = replace(labels, found_evidence=evidence)
-    found = most_doubtful(doubts(sure), evidence.margin, evidence.violations)
+    found = most_doubtful(error_probabilities(sure), evidence.margin, evidence.violations)
     assert found.tolist() == in_order(sure)
     assert (
-        most_doubtful(doubts(sure), evidence.margin, evidence.violations, 30).tolist() == in_order(sure)[:30]
+        most_doubtful(error_probabilities(sure), evidence.margin, evidence.violations, 30).tolist()
+        == in_order(sure)[:30]
     )
 
 
 def test_the_first_items_of_parts_are_the_first_of_the_whole(votes, labels):
-    whole = Looks.of(votes, labels, 10)
+    whole = ReviewHead.of(votes, labels, 10)
     cut = 211
-    parts = [Looks.of(votes.part(a, b), labels[a:b], 10) for a, b in ((0, cut), (cut, 600))]
+    parts = [ReviewHead.of(votes.part(a, b), labels[a:b], 10) for a, b in ((0, cut), (cut, 600))]
     assert [look.item for look in parts[0] + parts[1]] == [look.item for look in whole]
 
 
 def test_expected_errors_are_the_sum_of_what_confidence_leaves(votes, labels):
-    doubt = Tally.of(votes, labels).doubt
+    doubt = Tally.of(votes, labels).expected_errors
     has = labels.index >= 0
     wrong = np.sort(1 - labels.confidence[has].astype(float))[::-1]
     assert (doubt.items, doubt.open) == (600, (~has).sum())
@@ -86,7 +87,7 @@ def test_expected_errors_are_the_sum_of_what_confidence_leaves(votes, labels):
 
 @pytest.mark.parametrize("right", [0.5, 0.9, 0.95, 0.99, 0.999, 1.0])
 def test_as_many_items_are_to_be_looked_at_as_make_the_rest_right_enough(votes, labels, right):
-    doubt = Tally.of(votes, labels).doubt
+    doubt = Tally.of(votes, labels).expected_errors
     wrong = np.where(labels.index < 0, 1.0, 1 - labels.confidence.astype(float))
     wrong = np.concatenate([[0], np.cumsum(np.sort(wrong)[::-1])])
     expected = int(np.argmax(wrong[-1] - wrong <= (1 - right) * 600 + 1e-6))
@@ -141,7 +142,7 @@ def test_the_list_ends_where_enough_is_right(tmp_path, votes):
     files = Output(review=tmp_path / "review.csv", review_until=0.97)
     outcome = decode_file(tmp_path / "votes.parquet", files, PANEL, method="likelihood")
     rows = (tmp_path / "review.csv").read_text().splitlines()[1:]
-    assert 0 < len(rows) == outcome.tally.doubt.needed(0.97) < 600
+    assert 0 < len(rows) == outcome.tally.expected_errors.needed(0.97) < 600
 
 
 @pytest.mark.parametrize("until", [0, -1, 1.5])

@@ -16,7 +16,7 @@ from covote.decoding.gold import gold_sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.review import GOALS, Doubt
+from covote.files.review import GOALS, ExpectedErrors
 from covote.files.tally import MOST_PAIRS, Tally
 from covote.labels import MEANINGS, STATUSES, GoldScore
 from covote.panel import Name
@@ -51,7 +51,7 @@ def write_report(
         Warnings to show at its top, besides those of the outcome.
     """
     method = outcome.method if method is None else method
-    notes = [*outcome.told(), *notes]
+    notes = [*outcome.all_notes(), *notes]
     page = report_page(outcome, source=source, method=method, notes=notes)
     atomic.write_text(path, page)
 
@@ -72,7 +72,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
     pairs = tally.known.pairs
     experts = _experts(tally, outcome.gold)
     return {
-        "headline": headline(tally, outcome.doubt),
+        "headline": headline(tally, outcome.expected_errors),
         "gold": "" if outcome.gold is None else f"{gold_sentence(outcome.gold)} {outcome.better}",
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
@@ -92,7 +92,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         )
         if tally.count("confidence").any()
         else "",
-        "review": _review(tally, outcome.doubt),
+        "review": _review(tally, outcome.expected_errors),
         "violations": [(n, int(count)) for n, count in enumerate(tally.count("violations")) if count][:8],
         "experts": experts,
         "expert_chart": _expert_chart(experts),
@@ -109,18 +109,18 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
                 *group_answers(panel, look.candidates, look.answers),
                 advice(panel, look.status, look.label, look.tied, look.answers),
             )
-            for look in outcome.looks
+            for look in outcome.review_head
         ],
         "doubtful": tally.experts.unreliable(),
     }
 
 
-def headline(tally: Tally, doubt: Doubt) -> str:
+def headline(tally: Tally, doubt: ExpectedErrors) -> str:
     """Summarise the outcome in one sentence.
 
     >>> from covote.panel import Panel
     >>> nothing = Tally(Panel(2, [[1, 1]]))
-    >>> headline(nothing, nothing.doubt)
+    >>> headline(nothing, nothing.expected_errors)
     'There are no items.'
     """
     if not tally.items:
@@ -145,7 +145,7 @@ def headline(tally: Tally, doubt: Doubt) -> str:
     return "; ".join(parts) + "."
 
 
-def _review(tally: Tally, doubt: Doubt) -> dict[str, Any]:
+def _review(tally: Tally, doubt: ExpectedErrors) -> dict[str, Any]:
     """Return how many labels are expected to be wrong, and how many items to look at; empty if unknown."""
     if not tally.calibrated:
         return {}
