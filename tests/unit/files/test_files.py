@@ -204,7 +204,7 @@ def test_gold_is_checked(tmp_path):
         ("item,label\n1,fox\n", "row 1: 'fox' is not a class"),
         ("item,label\n1,ant\n1,bee\n", "row 2: item 1 is 'bee' here and 'ant' before"),
         ("item,label\n1,\n", "no rows with a label"),
-        ("item,thing\n1,ant\n", "no column 'label'"),
+        ("item,thing,note\n1,ant,x\n", "not clear which"),
         ("item,label\n", "no rows"),
     ):
         path.write_text(text)
