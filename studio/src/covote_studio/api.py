@@ -7,7 +7,8 @@ import secrets
 from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
@@ -28,7 +29,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }  # fmt: skip
 """Errors that every operation may return."""
-router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS)
+TOKEN = [Depends(HTTPBearer(auto_error=False, description="A token of a person, made under People."))]
+"""What OpenAPI says about signing in; who sends a request is found as for the pages."""
+router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS, dependencies=TOKEN)
 Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
@@ -153,9 +156,9 @@ def ids_of(roster: Roster, names: list[str]) -> list[int]:
 
 @router.get("/project")
 def project(studio: Project, who: Who) -> ProjectOut:
-    """Describe the project."""
+    """Describe the project; experts see the classes that they know."""
     setup, roster = studio.snapshot()
-    names = [one.name for one in roster.classes]
+    names = [one.name for one in roster.classes if who.reviews or one.id in who.known]
     return ProjectOut(
         name=setup.name, ask=setup.ask, items=setup.size, classes=names, panel_version=setup.panel_version
     )

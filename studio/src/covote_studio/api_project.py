@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from covote_studio.answers.results import shown_lists
-from covote_studio.api import REFUSALS, Id, ids_of
+from covote_studio.api import REFUSALS, TOKEN, Id, ids_of
 from covote_studio.context import Studio
 from covote_studio.editing import classes, hooks, items
 from covote_studio.editing.record import noted
@@ -21,7 +21,7 @@ from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import CHOICE, answer, flag, item, person
 
-router = APIRouter(prefix="/api", tags=["project"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["project"], responses=REFUSALS, dependencies=TOKEN)
 _Start = Annotated[int, Query(ge=0, le=2**31 - 1)]
 _Count = Annotated[int, Query(ge=1, le=10_000)]
 

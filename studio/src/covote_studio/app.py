@@ -156,7 +156,8 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
             request, "refused.html", member, problem=sentence, status=status,
             heading=HEADINGS.get(status, "That did not work"), sent=request.method != "GET",
         )  # fmt: skip
-    return JSONResponse({"detail": sentence}, status)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"detail": sentence}, status, headers)
 
 
 def free_port(host: str, port: int) -> int:

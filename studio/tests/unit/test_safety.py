@@ -579,3 +579,26 @@ def test_a_port_that_cannot_be_used_is_rejected_with_a_remedy():
         with pytest.raises(InputError, match=f"cannot serve at 127.0.0.1 port {port}: .*, or 0 for any"):
             free_port("127.0.0.1", port)
     assert free_port("127.0.0.1", 0) > 0
+
+
+def test_comments_on_items_are_limited(rig, monkeypatch):
+    monkeypatch.setattr("covote_studio.editing.items.MOST_FLAGS", 3)
+    ann = rig.browser("ann")
+    ann.post("/label/next")
+    sent = [
+        ann.post("/label/flag", json={"item": 1, "comment": f"blurred {n}"}).status_code for n in range(4)
+    ]
+    assert sent == [200, 200, 200, 429]
+    not_given = rig.invite("dan")
+    assert rig.browser("dan").post("/label/flag", json={"item": 1, "comment": "x"}).status_code == 403
+    assert not_given
+
+
+def test_programs_learn_how_to_sign_in_and_experts_only_their_classes(rig):
+    told = TestClient(rig.app, headers={"Accept": "application/json"}).get("/api/project")
+    assert (told.status_code, told.headers["www-authenticate"]) == (401, "Bearer")
+    shown = rig.program("ann").get("/api/openapi.json").json()
+    assert shown["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert shown["paths"]["/api/leases"]["post"]["security"] == [{"HTTPBearer": []}]
+    assert rig.program("ann").get("/api/project").json()["classes"] == ["cat", "dog"]
+    assert rig.program("owner").get("/api/project").json()["classes"] == ["cat", "dog", "fox"]

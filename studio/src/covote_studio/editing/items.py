@@ -24,6 +24,9 @@ from covote_studio.storage.schema import (
     project,
 )
 
+MOST_FLAGS = 100
+"""Most open comments of one person."""
+
 
 def item_row(connection: Connection, item_id: int) -> Row[Any]:
     """Return an item, or reject its id."""
@@ -135,6 +138,16 @@ def flag_item(connection: Connection, item_id: int, person_id: int, comment: str
         flag.c.item_id == item_id, flag.c.person_id == person_id, flag.c.comment == told
     )
     if connection.execute(same).first() is None:
+        mine = (
+            select(func.count())
+            .select_from(flag)
+            .where(flag.c.person_id == person_id, flag.c.closed.is_(None))
+        )
+        if connection.execute(mine).scalar_one() >= MOST_FLAGS:
+            raise Refused(
+                f"{MOST_FLAGS} of your comments are still open; send more once the owner has seen to them.",
+                429,
+            )
         row = {"item_id": item_id, "person_id": person_id, "comment": told, "at": time.time()}
         connection.execute(insert(flag).values(row))
 
