@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import typer
+import xlsxwriter
+from python_calamine import CalamineWorkbook
 
 import covote as covote_package
 from covote.decoding import DECODERS
@@ -105,6 +107,24 @@ def test_the_reference_lists_every_public_name():
     assert {f"{one.__module__}.{one.__name__}" for one in DECODERS.values()} <= set(
         re.findall(r":: (\S+)", page)
     )
+
+
+def test_the_workbook_of_the_tutorial_gets_the_labels_of_its_steps(covote):
+    shown = files(ROOT / "docs" / "tutorial.md")
+    with xlsxwriter.Workbook("doctors.xlsx") as book:
+        for name in ("panel.csv", "answers.csv"):
+            sheet = book.add_worksheet(name.removesuffix(".csv"))
+            for row, line in enumerate(shown[name].splitlines()):
+                sheet.write_row(row, 0, line.split(";"))
+    ran = covote("start", "doctors.xlsx")
+    assert ran.status == 0, ran.err
+    made = {path.name for path in Path("doctors-labels").iterdir()}
+    assert {"labels.xlsx", "review.xlsx", "report.html"} <= made
+    rows = CalamineWorkbook.from_path("doctors-labels/labels.xlsx").get_sheet_by_index(0).to_python()
+    wanted = [line.split(",") for line in shown["labels.csv"].splitlines()]
+    place = [rows[0].index(column) for column in ("item", "label")]
+    found = sorted((str(row[place[0]]).removesuffix(".0"), row[place[1]]) for row in rows[1:])
+    assert found == sorted((row[0], row[1]) for row in wanted[1:])
 
 
 def options_of_commands():
