@@ -55,7 +55,7 @@ def table_of(model: AnswerModel) -> NDArray[np.float32]:
     panel, cells = model.statistics.panel, model.statistics.panel.layout.cells
     check_size(panel)
     logs = np.log(model.probability(np.arange(len(cells.label))))
-    never = model.statistics.inside().none == 0
+    never = model.statistics.expert_totals().none == 0
     logs[(cells.label == len(panel.classes)) & never[cells.expert]] = NEVER
     return logs.astype(np.float32)
 

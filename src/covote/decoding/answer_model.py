@@ -58,12 +58,12 @@ class AnswerModel:
     @cached_property
     def table(self) -> linear.Weights:
         """The weights of all answers for all classes, in whole units."""
-        return linear.whole(self.statistics.panel, self.weights)
+        return linear.precomputed(self.statistics.panel, self.weights)
 
     @cached_property
     def inside_table(self) -> linear.Weights:
         """The same weights, but 0 for classes that the expert does not know."""
-        return linear.whole(self.statistics.panel, self._inside)
+        return linear.precomputed(self.statistics.panel, self._inside)
 
     def _inside(self, cells: Array) -> NDArray[np.int64]:
         weights = self.weights(cells) if callable(self.table) else self.table[cells]
@@ -90,7 +90,7 @@ class AnswerModel:
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
         """How often each expert is right about the classes that it knows, if it names a class."""
-        seen, size = self.statistics.inside(), self.statistics.panel.sizes
+        seen, size = self.statistics.expert_totals(), self.statistics.panel.sizes
         answers = seen.inside - seen.none_inside
         mean = (seen.right.sum() + 9) / (answers.sum() + 10)
         low = np.minimum(1 / np.maximum(size, 1) + 0.02, 0.995)
@@ -100,7 +100,7 @@ class AnswerModel:
     @cached_property
     def _none(self) -> tuple[NDArray[np.bool_], Rates]:
         """Which experts ever say "none of mine", and how often they do."""
-        seen = self.statistics.inside()
+        seen = self.statistics.expert_totals()
         says = seen.none > 0
         parts = ((seen.none_inside, seen.inside), (seen.none_outside, seen.outside))
         rates = [(some.sum() + 0.5) / (total[says].sum() + 1) for some, total in parts]

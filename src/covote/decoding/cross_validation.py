@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from covote.decoding import linear
 from covote.decoding.learned_weights import Choice, LearnedWeights, counted, vote_posterior
-from covote.decoding.linear import UNHEARD, UNIT
+from covote.decoding.linear import NO_EVIDENCE, UNIT
 from covote.decoding.sampling import RowSample
 from covote.decoding.statistics import HeldOut
 from covote.decoding.tuning import DEPENDENCES, HABITS, READINESS
@@ -111,7 +111,7 @@ def log_likelihoods(
         cells, which = np.unique(rows.cell, return_inverse=True)
         table, probability = weights.model.weights(cells), weights.model.probability(cells)
         knows = panel.knows[panel.layout.cells.expert[cells]]
-        owner, heard = linear.owner(rows), linear.asked(rows) > 0
+        owner, heard = linear.row_of_answer(rows), linear.authorities(rows) > 0
         inside = linear.sums(rows.runs.indptr, which, np.where(knows, table, 0))
         outside = linear.sums(rows.runs.indptr, which, np.where(knows, 0, table))
         evidence = weights.evidence(rows)
@@ -119,7 +119,7 @@ def log_likelihoods(
             within, without, scale = weights.tempering(rows, rho)
             score = (inside / within + outside / without) * scale + evidence
             own = table[which] * np.where(knows[which], (scale / within)[owner], (scale / without)[owner])
-            rest = np.where(heard[owner], score[owner] - own, float(UNHEARD))
+            rest = np.where(heard[owner], score[owner] - own, float(NO_EVIDENCE))
             likely = np.log((linear.posterior(rest) * probability[which]).sum(axis=1))
             found[place] += int((np.rint(likely * UNIT).astype(np.int64) * rows.count[owner]).sum())
     return found
@@ -129,7 +129,7 @@ def authorities(votes: Votes) -> tuple[int, int]:
     """Return the sum of all d_k above 0, and how many there are."""
     total, number = 0, 0
     for rows, _ in each_row(votes).pieces():
-        known = linear.asked(rows)
+        known = linear.authorities(rows)
         total += int((known.sum(axis=1) * rows.count).sum())
         number += int(((known > 0).sum(axis=1) * rows.count).sum())
     return total, number

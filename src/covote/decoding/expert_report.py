@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from covote.decoding import linear
 from covote.decoding.gold import Z99, Gold, gold_rows, pieces_without, wilson
-from covote.decoding.linear import across
 from covote.decoding.shares import Shares, shares_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
@@ -91,7 +90,7 @@ class Agreement:
     def _compare(self, rows: Rows, times: Array, label: Array, robust: Array) -> None:
         """Compare the answers that are `robust` with the label of their row; each row counts `times`."""
         _, expert, said = rows.runs
-        counts, row = self.counts, linear.owner(rows)
+        counts, row = self.counts, linear.row_of_answer(rows)
         own, times = label[row], times[row]
 
         def add(total: Array, which: Array, *place: Array) -> None:
@@ -269,15 +268,15 @@ def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
 def _robust_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the authority label of every row (-1: none), and the answers without which it stays the same."""
     named, asked, share = vote = shares_of(rows)
-    row, owner = np.arange(len(rows)), linear.owner(rows)
-    alone = (across(np.maximum, share) > 0) & (across(np.add, vote.best.astype(np.int64)) == 1)
+    row, owner = np.arange(len(rows)), linear.row_of_answer(rows)
+    alone = (share.max(axis=1) > 0) & (vote.best.sum(axis=1) == 1)
     label = np.where(alone, share.argmax(axis=1), -1)
     # Without any one answer, the label keeps at least all its votes but one, and another class at best keeps
     # its votes while it loses an authority.
     left, right = named[row, label] - 1, asked[row, label]
     close = (named > 0) & (named * right[:, None] >= left[:, None] * (asked - 1))
     close[row, label] = left == 0
-    close = across(np.logical_or, close)
+    close = np.logical_or.reduce(close, axis=1)
     robust = (alone & ~close)[owner]
     unsure = np.flatnonzero((alone & close)[owner])
     for first in range(0, len(unsure), step := max(1, PIECE // named.shape[1])):
@@ -294,4 +293,4 @@ def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Sha
     left, right = named[at, label], asked[at, label]
     as_good = (named > 0) & (named * right[:, None] >= left[:, None] * asked)
     as_good[at, label] = left == 0
-    return np.asarray(~across(np.logical_or, as_good))
+    return np.asarray(~as_good.any(axis=1))

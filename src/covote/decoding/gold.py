@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import some_of
 from covote.decoding import curves
 from covote.decoding.fusion import soft_parts
-from covote.decoding.linear import Counts, added_up, shared_out
+from covote.decoding.linear import Counts, fractional_counts, sum_counts
 from covote.decoding.linear import counts as counts_of
 from covote.decoding.statistics import ProbabilityCounts, Statistics
 from covote.errors import InputError
@@ -89,7 +89,7 @@ def counted(
     def counts() -> Iterator[Counts]:
         nonlocal read
         for rows, q, count in shared():
-            part = shared_out(q, count)
+            part = fractional_counts(q, count)
             np.add(share, part.sum(axis=0), out=share)
             if probabilities:
                 some = np.flatnonzero(count)
@@ -97,7 +97,7 @@ def counted(
                 read = curves.count(piece, q[some]).plus(read)
             yield counts_of(rows, part)
 
-    total = added_up(counts())
+    total = sum_counts(counts())
     return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, total, read)
 
 

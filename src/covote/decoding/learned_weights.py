@@ -19,7 +19,7 @@ from covote.decoding import fusion, linear, who_answered
 from covote.decoding.answer_model import AnswerModel
 from covote.decoding.gold import Gold
 from covote.decoding.gold import counted as gold_counted
-from covote.decoding.linear import ONE, UNHEARD, UNIT, across
+from covote.decoding.linear import NO_EVIDENCE, ONE, UNIT
 from covote.decoding.loop import Pass
 from covote.decoding.sampling import RowSample, sample_size
 from covote.decoding.shares import shares_of
@@ -95,7 +95,7 @@ class LearnedWeights:
     @cached_property
     def sample_share(self) -> float:
         """The share of the items that are in the sample."""
-        seen, panel = self.statistics.inside(), self.statistics.panel
+        seen, panel = self.statistics.expert_totals(), self.statistics.panel
         answers = round(
             float((seen.inside + seen.outside).sum()) * self.items / max(self.statistics.items, 1)
         )
@@ -111,7 +111,7 @@ class LearnedWeights:
         """Whether all experts gave probabilities and are calibrated alike, so that coupling counts."""
         if self.curves is None or not self.curves.alike:
             return False
-        seen = self.statistics.inside()
+        seen = self.statistics.expert_totals()
         answered = (seen.inside + seen.outside > 0) & (self.statistics.panel.sizes > 1)
         return bool(self.curves.seen[answered].all() and answered.sum() >= FEWEST)
 
@@ -157,7 +157,7 @@ class LearnedWeights:
             half = np.log(q + 1e-9) * (self.choice.authorities / (2 * fusion.POWER))
             found += np.rint(half * UNIT).astype(np.int64)
         found += self.evidence(rows)
-        found[np.broadcast_to(~linear.heard(rows), found.shape)] = UNHEARD
+        found[np.broadcast_to(~linear.has_evidence(rows), found.shape)] = NO_EVIDENCE
         return found
 
     def evidence(self, rows: Rows) -> NDArray[np.int64] | int:
@@ -173,7 +173,10 @@ class LearnedWeights:
         Experts with habits of their own make the same mistakes, so each further one counts for less.
         """
         rho = self.dependence if dependence is None else dependence
-        others = np.maximum(linear.asked(rows) - 1, 0), np.maximum(np.diff(rows.runs.indptr) - 1, 0)[:, None]
+        others = (
+            np.maximum(linear.authorities(rows) - 1, 0),
+            np.maximum(np.diff(rows.runs.indptr) - 1, 0)[:, None],
+        )
         return 1 + rho * others[0], 1 + rho * others[1], 1 + rho * max(self.choice.authorities - 1, 0)
 
     def _soft(self, rows: Rows, read: probability_curves.Curves) -> NDArray[np.int64]:
@@ -253,9 +256,9 @@ def counted(
 
 def vote_posterior(rows: Rows) -> NDArray[np.float64]:
     """Return the probability of every class by the vote alone; tied classes share it by probabilities."""
-    q = shares_of(rows).winners
+    q = shares_of(rows).proba
     if rows.votes.soft:
-        tied = np.flatnonzero(across(np.maximum, q) < 1)
+        tied = np.flatnonzero(q.max(axis=1) < 1)
         q[tied] *= fusion.coupled(rows.votes.subset(tied), power=1) + 1e-12
-        q /= np.maximum(across(np.add, q), 1e-300)[:, None]
+        q /= np.maximum(q.sum(axis=1), 1e-300)[:, None]
     return q

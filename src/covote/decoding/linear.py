@@ -15,7 +15,6 @@ A method that scores like this consists of its weights. All functions take one p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ UNIT = 1 << 24
 ONE = 1 << 30
 """One item in counts."""
 
-UNHEARD = -(1 << 62)
+NO_EVIDENCE = -(1 << 62)
 """The score of a class that no expert who answered knows: below all others, and no sum overflows."""
 
 SMALL = 1 << 17
@@ -41,9 +40,6 @@ SMALL = 1 << 17
 
 TABLE = 1 << 20
 """Larger tables (cells x classes) are counted as sparse matrices, since most of their counts are 0."""
-
-FEW = 32
-"""Up to this many columns are reduced one by one, because numpy is slow along short rows."""
 
 Weights = NDArray[np.int64] | Callable[[Array], Array]
 """What answers weigh for classes: (cells x classes), or a function that returns the rows of some cells."""
@@ -69,7 +65,7 @@ class Best(NamedTuple):
         return Ties.of(self.shared[self.shared > 1], classes)
 
 
-def whole(panel: Panel, weights: Callable[[Array], Array]) -> Weights:
+def precomputed(panel: Panel, weights: Callable[[Array], Array]) -> Weights:
     """Return the weights of all cells if they fit into memory, else the function itself.
 
     The cells of a panel of a million experts do not fit, but few of them occur in a piece of the votes.
@@ -79,7 +75,7 @@ def whole(panel: Panel, weights: Callable[[Array], Array]) -> Weights:
 
 
 def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
-    """Return base + the weights of all answers (rows x classes); `UNHEARD` for a class that was not heard.
+    """Return base + the weights of all answers (rows x classes); `NO_EVIDENCE` where nobody judged a class.
 
     >>> panel = Panel(3, [[1, 1, 0], [0, 1, 1]])  # cells: 0, 1, none of mine; 1, 2, none of mine
     >>> from covote.votes import Votes
@@ -94,9 +90,9 @@ def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
            [ 1, 12,  1]])
     """
     found = totals(rows, weights, base)
-    unheard = ~heard(rows)
-    if unheard.any():
-        found[np.broadcast_to(unheard, found.shape)] = UNHEARD
+    unknown = ~has_evidence(rows)
+    if unknown.any():
+        found[np.broadcast_to(unknown, found.shape)] = NO_EVIDENCE
     return found
 
 
@@ -106,15 +102,15 @@ def totals(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
     return found if base is None else found + base
 
 
-def heard(rows: Rows) -> NDArray[np.bool_]:
+def has_evidence(rows: Rows) -> NDArray[np.bool_]:
     """Return which classes an answering expert knows (rows x classes; one row where everyone answered)."""
     panel = rows.votes.panel
     if len(rows.runs.expert) == len(rows) * len(panel):
         return np.asarray(panel.knows.any(axis=0, keepdims=True))
-    return asked(rows) > 0
+    return authorities(rows) > 0
 
 
-def asked(rows: Rows) -> NDArray[np.int64]:
+def authorities(rows: Rows) -> NDArray[np.int64]:
     """Return d_k, the number of answering experts who know each class (rows x classes)."""
     panel, expert = rows.votes.panel, rows.runs.expert
     if len(expert) == len(rows) * len(panel):
@@ -123,20 +119,20 @@ def asked(rows: Rows) -> NDArray[np.int64]:
     return _summed(rows, expert, knows)
 
 
-def named(rows: Rows) -> NDArray[np.int64]:
+def votes_for(rows: Rows) -> NDArray[np.int64]:
     """Return N_k, the number of experts who named each class (rows x classes)."""
     classes, label = len(rows.votes.panel.classes), rows.runs.label
     said = label >= 0
-    place = owner(rows)[said] * classes + label[said]
+    place = row_of_answer(rows)[said] * classes + label[said]
     return np.bincount(place, minlength=len(rows) * classes).reshape(-1, classes)
 
 
 def posterior(scores: Array, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the probability of every class (rows x classes), 0 for all where no one was heard."""
-    top = across(np.maximum, scores)
+    top = scores.max(axis=1)
     q = (scores - top[:, None]) * (1 / (UNIT * temperature))
-    if top.min(initial=0) == UNHEARD:
-        q[top == UNHEARD] = -np.inf
+    if top.min(initial=0) == NO_EVIDENCE:
+        q[top == NO_EVIDENCE] = -np.inf
     return _normalised(q)
 
 
@@ -147,18 +143,18 @@ def softmax(score: Array) -> NDArray[np.float64]:
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 0. ]])
     """
-    top = across(np.maximum, score)
+    top = score.max(axis=1)
     return _normalised(score - np.where(np.isfinite(top), top, 0)[:, None])
 
 
 def _normalised(q: NDArray[np.float64]) -> NDArray[np.float64]:
     """Turn logarithms, of which the largest is 0, into probabilities, in place."""
     np.exp(q, out=q)
-    q /= np.maximum(across(np.add, q), 1e-300)[:, None]
+    q /= np.maximum(q.sum(axis=1), 1e-300)[:, None]
     return q
 
 
-def shared_out(posterior: Array, count: Array) -> NDArray[np.int64]:
+def fractional_counts(posterior: Array, count: Array) -> NDArray[np.int64]:
     """Return the share of every row's items that each class gets, in whole units of 1 / ONE items."""
     part = posterior * ONE
     found: NDArray[np.int64] = np.rint(part, out=part).astype(np.int64)
@@ -167,7 +163,10 @@ def shared_out(posterior: Array, count: Array) -> NDArray[np.int64]:
 
 
 def counts(rows: Rows, part: Array) -> Counts:
-    """Return how often each answer was given to each class (cells x classes), by :func:`shared_out`."""
+    """Return how often each answer was given to each class (cells x classes).
+
+    `part` has the share of each class in every row, from :func:`fractional_counts`.
+    """
     panel = rows.votes.panel
     cells, classes = len(panel.layout.cells.label), len(panel.classes)
     if cells * classes > TABLE:
@@ -176,12 +175,12 @@ def counts(rows: Rows, part: Array) -> Counts:
         return (rows.matrix.T @ csr_array(part)).tocsr()
     if len(rows.cell) * classes <= SMALL:
         found = np.zeros((cells, classes), np.int64)
-        np.add.at(found, rows.cell, part[owner(rows)])
+        np.add.at(found, rows.cell, part[row_of_answer(rows)])
         return found
     return rows.matrix.T @ part
 
 
-def added_up(parts: Iterable[Counts]) -> Counts:
+def sum_counts(parts: Iterable[Counts]) -> Counts:
     """Return the sum of the counts of some pieces; sparse ones are added once they outgrow the sum."""
     total: Counts = 0
     waiting: list[Counts] = []
@@ -199,22 +198,22 @@ def best(scores: Array, chance: Array, slack: Array | None = None) -> tuple[Best
     `chance` has the probability of every class (rows x classes). Scores that differ by at most the `slack` of
     their row count as equal (default: 0).
 
-    >>> scores = np.array([[5, 8, 1], [4, 4, UNHEARD]]) * UNIT
+    >>> scores = np.array([[5, 8, 1], [4, 4, NO_EVIDENCE]]) * UNIT
     >>> found, tied = best(scores, posterior(scores))
     >>> found.chosen, found.shared, found.margin, tied
     (array([1, 0]), array([1, 2]), array([3., 0.]), array([0, 1]))
     """
-    row, top = np.arange(len(scores)), across(np.maximum, scores)
-    there = top > UNHEARD
+    row, top = np.arange(len(scores)), scores.max(axis=1)
+    there = top > NO_EVIDENCE
     level = _level(scores, top, slack)
     chosen = scores.argmax(axis=1)
-    shared = np.where(there, across(np.add, level.astype(np.int64)), 0)
+    shared = np.where(there, level.sum(axis=1), 0)
     rest = scores.copy()
-    rest[row, chosen] = UNHEARD
-    second = across(np.maximum, rest)
-    another = second > UNHEARD
+    rest[row, chosen] = NO_EVIDENCE
+    second = rest.max(axis=1)
+    another = second > NO_EVIDENCE
     next_level = _level(rest, second, slack)
-    alone = another & (across(np.add, next_level.astype(np.int64)) == 1)
+    alone = another & (next_level.sum(axis=1) == 1)
     margin = np.where(another, np.where(shared > 1, 0, top - second) / UNIT, np.nan)
     confidence = np.where(there, chance[row, chosen], 0.0)
     runner_up = np.where(alone, next_level.argmax(axis=1), -1)
@@ -228,18 +227,7 @@ def _level(scores: Array, top: Array, slack: Array | None) -> NDArray[np.bool_]:
     return found
 
 
-def across(operation: np.ufunc, table: Array) -> Array:
-    """Return the maximum or the sum of every row.
-
-    >>> across(np.maximum, np.array([[1, 3], [2, 0]]))
-    array([3, 2])
-    """
-    if 0 < table.shape[1] <= FEW:
-        return np.asarray(reduce(operation, table.T))
-    return np.asarray(operation.reduce(table, axis=1))
-
-
-def owner(rows: Rows) -> Array:
+def row_of_answer(rows: Rows) -> Array:
     """Return the row of every answer."""
     return np.repeat(np.arange(len(rows)), np.diff(rows.runs.indptr))
 

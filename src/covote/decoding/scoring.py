@@ -31,7 +31,7 @@ def labels_of_rows(rows: Rows, best: Best, tied_classes: Array, evidence: bool) 
     if not evidence:
         return Labels(panel, index, tied, ties)
     found = [
-        shares.judged(piece, shares.shares_of(piece), index[span], tied[span])
+        shares.violations_and_statuses(piece, shares.shares_of(piece), index[span], tied[span])
         for piece, span in rows.pieces()
     ]
     violations, status = map(np.concatenate, zip(*found, strict=True))

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import linear
-from covote.decoding.linear import across
 from covote.labels import NO_LABEL, Evidence, Labels, Ties, find_statuses
 from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows
@@ -33,14 +32,14 @@ class Shares(NamedTuple):
     @property
     def best(self) -> NDArray[np.bool_]:
         """Which classes have the best share of their authorities' votes; none in a row without answers."""
-        found: NDArray[np.bool_] = (self.share == across(np.maximum, self.share)[:, None]) & (self.share >= 0)
+        found: NDArray[np.bool_] = (self.share == self.share.max(axis=1)[:, None]) & (self.share >= 0)
         return found
 
     @property
-    def winners(self) -> NDArray[np.float64]:
+    def proba(self) -> NDArray[np.float64]:
         """The probability of every class by the vote: equal for the best classes, 0 for the others."""
         q = self.best.astype(np.float64)
-        q /= np.maximum(across(np.add, q), 1)[:, None]
+        q /= np.maximum(q.sum(axis=1), 1)[:, None]
         return q
 
 
@@ -53,7 +52,7 @@ def shares_of(rows: Rows) -> Shares:
     array([[ 1. ,  0.5,  0. ],
            [ 1. ,  0. , -1. ]])
     """
-    votes_for, d = linear.named(rows), linear.asked(rows)
+    votes_for, d = linear.votes_for(rows), linear.authorities(rows)
     share = np.divide(votes_for, d, out=np.full(votes_for.shape, -1.0), where=d > 0)
     return Shares(votes_for, d, share)
 
@@ -61,23 +60,23 @@ def shares_of(rows: Rows) -> Shares:
 def elect(rows: Rows, vote: Shares, with_evidence: bool) -> Labels:
     """Return the class with the best score of every answer row; classes that share it are tied."""
     best = vote.best
-    number = across(np.add, best.astype(np.int64))
+    number = best.sum(axis=1)
     tied = number > 1
     index = np.where(number == 1, best.argmax(axis=1), NO_LABEL)
     index = index.astype(smallest_int(len(rows.votes.panel.classes)))
-    found = Labels(rows.votes.panel, index, tied, listed(best[tied]))
+    found = Labels(rows.votes.panel, index, tied, ties_of(best[tied]))
     if not with_evidence:
         return found
     confidence = np.full(len(rows), np.nan)  # nothing was learned
-    return replace(found, found_evidence=evidence(rows, vote, index, tied, confidence))
+    return replace(found, found_evidence=evidence_of(rows, vote, index, tied, confidence))
 
 
-def listed(best: NDArray[np.bool_]) -> Ties:
+def ties_of(best: NDArray[np.bool_]) -> Ties:
     """Return the marked classes of a table (rows x classes), one row after another."""
-    return Ties.of(across(np.add, best.astype(np.int64)), np.nonzero(best)[1])
+    return Ties.of(best.sum(axis=1), np.nonzero(best)[1])
 
 
-def evidence(
+def evidence_of(
     rows: Rows,
     vote: Shares,
     index: Array,
@@ -95,20 +94,20 @@ def evidence(
     row, first, others = np.arange(len(index)), share.argmax(axis=1), share.copy()
     top = share[row, first]
     others[row, first] = -1
-    second = across(np.maximum, others)
+    second = others.max(axis=1)
     margin = np.where(second >= 0, top - second, np.nan)
     others[row, first] = top
     others[row[index >= 0], index[index >= 0]] = -1
-    level = np.where((others == across(np.maximum, others)[:, None]) & (others >= 0), authorities, 0)
-    most = across(np.maximum, level)
-    alone = (across(np.add, (level == most[:, None]).astype(np.int64)) == 1) & (most > 0) & (index >= 0)
+    level = np.where((others == others.max(axis=1)[:, None]) & (others >= 0), authorities, 0)
+    most = level.max(axis=1)
+    alone = ((level == most[:, None]).sum(axis=1) == 1) & (most > 0) & (index >= 0)
     runner_up = np.where(alone, level.argmax(axis=1), -1).astype(index.dtype)
     outdone = None if proba is None else is_outdone(index, confidence, proba)
-    behind = margin.astype(np.float32), runner_up, *judged(rows, vote, index, tied, outdone)
+    behind = margin.astype(np.float32), runner_up, *violations_and_statuses(rows, vote, index, tied, outdone)
     return Evidence(confidence.astype(np.float32), *behind)
 
 
-def judged(
+def violations_and_statuses(
     rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], outdone: Array | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the fewest violations d_k - N_k of any class that someone knows, and the status of labels.
@@ -129,6 +128,6 @@ def is_outdone(index: Array, confidence: Array, proba: Array) -> NDArray[np.bool
     """
     row, others = np.arange(len(index)), proba.copy()
     others[row, index] = 0
-    rest = across(np.add, others)
-    rival = np.divide(across(np.maximum, others), rest, out=np.zeros(len(index)), where=rest > 0)
+    rest = others.sum(axis=1)
+    rival = np.divide(others.max(axis=1), rest, out=np.zeros(len(index)), where=rest > 0)
     return np.asarray((index >= 0) & (rival * (1 - confidence) > confidence))

@@ -85,7 +85,7 @@ class HeldOut(NamedTuple):
         return HeldOut(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-class Inside(NamedTuple):
+class ExpertTotals(NamedTuple):
     """Answers of each expert, in items: right ones, all to classes that it knows, and all to other classes.
 
     `none_inside` and `none_outside` are those that say "none of mine".
@@ -204,7 +204,7 @@ class Statistics:
         ones = np.ones(start[-1], np.int64), np.arange(start[-1]), start
         return csr_array(ones, shape=(len(self.panel), start[-1])) @ self.counts
 
-    def inside(self) -> Inside:
+    def expert_totals(self) -> ExpertTotals:
         """Return the number of answers of each expert to classes that it knows, and to others."""
         keys, values = self.listed()
         cells, classes = self.panel.layout.cells, len(self.panel.classes)
@@ -216,7 +216,7 @@ class Statistics:
             amount = np.where(which, values, 0) / ONE
             return np.bincount(expert, weights=amount, minlength=len(self.panel)).astype(np.float64)
 
-        return Inside(
+        return ExpertTotals(
             per_expert(label == k), per_expert(knows), per_expert(~knows),
             per_expert(knows & none), per_expert(~knows & none),
         )  # fmt: skip

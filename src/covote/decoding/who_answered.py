@@ -33,7 +33,7 @@ ALWAYS = 0.9
 
 def selective(statistics: Statistics) -> NDArray[np.bool_]:
     """Return which experts leave items out."""
-    seen = statistics.inside()
+    seen = statistics.expert_totals()
     return np.asarray(seen.inside + seen.outside < ALWAYS * max(statistics.items, 1))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from covote import Panel, Votes
 from covote.decoding import linear
-from covote.decoding.linear import ONE, UNHEARD, UNIT
+from covote.decoding.linear import NO_EVIDENCE, ONE, UNIT
 from covote.votes import rows as rows_module
 from tests.plain_decoders import heard
 
@@ -54,21 +54,21 @@ def way(request, monkeypatch):
 def test_scores_are_sums_over_answers(way, seed):
     votes = random_votes(seed, gaps=seed % 3 > 0)
     table, base = random_weights(votes, seed), np.arange(len(votes.panel.classes))
-    weights = linear.whole(votes.panel, lambda cells: table[cells])
+    weights = linear.precomputed(votes.panel, lambda cells: table[cells])
     assert callable(weights) == (way == "scipy, cells that occur")
     found = np.concatenate([linear.scores(piece, weights, base) for piece, _ in votes.rows.pieces()])
     found = votes.rows.spread_values(found)
     for row, score in zip(votes.dense.tolist(), found, strict=True):
         there = heard(votes.panel, row)
         sums = base + table[cells_of(votes.panel, row)].sum(axis=0)
-        assert score.tolist() == [int(sums[k]) if k in there else UNHEARD for k in range(len(sums))]
+        assert score.tolist() == [int(sums[k]) if k in there else NO_EVIDENCE for k in range(len(sums))]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_authorities_and_votes_are_counted(way, seed):
     votes = random_votes(seed)
     rows = votes.rows
-    asked, named = (rows.spread_values(table) for table in (linear.asked(rows), linear.named(rows)))
+    asked, named = (rows.spread_values(table) for table in (linear.authorities(rows), linear.votes_for(rows)))
     for n, row in enumerate(votes.dense.tolist()):
         for k, (hits, authorities) in heard(votes.panel, row).items():
             assert (named[n, k], asked[n, k]) == (hits, authorities)
@@ -79,11 +79,13 @@ def test_counts_are_sums_over_items(way, seed):
     votes = random_votes(seed)
     rows = votes.rows
     scores = linear.scores(rows, random_weights(votes, seed))
-    part = linear.shared_out(linear.posterior(scores), rows.count)
+    part = linear.fractional_counts(linear.posterior(scores), rows.count)
     found = linear.counts(rows, part)
     found = found if way != "scipy, cells that occur" else found.toarray()
     expected = np.zeros(found.shape, dtype=object)
-    per_item = rows.spread_values(linear.shared_out(linear.posterior(scores), np.ones(len(rows), np.int64)))
+    per_item = rows.spread_values(
+        linear.fractional_counts(linear.posterior(scores), np.ones(len(rows), np.int64))
+    )
     for row, share in zip(votes.dense.tolist(), per_item, strict=True):
         for cell in cells_of(votes.panel, row):
             expected[cell] += share
@@ -91,13 +93,13 @@ def test_counts_are_sums_over_items(way, seed):
 
 
 def test_posterior_is_a_softmax_of_what_was_heard():
-    scores = np.array([[2, 0, UNHEARD // UNIT], [UNHEARD // UNIT] * 3]) * UNIT
+    scores = np.array([[2, 0, NO_EVIDENCE // UNIT], [NO_EVIDENCE // UNIT] * 3]) * UNIT
     odds = math.exp(2)
     assert linear.posterior(scores) == pytest.approx(
         np.array([[odds / (odds + 1), 1 / (odds + 1), 0], [0, 0, 0]])
     )
     assert linear.posterior(scores, 2.0)[0, 0] == pytest.approx(math.e / (math.e + 1))
-    assert linear.shared_out(np.array([[0.25, 0.75]]), np.array([3])).tolist() == [
+    assert linear.fractional_counts(np.array([[0.25, 0.75]]), np.array([3])).tolist() == [
         [ONE * 3 // 4, ONE * 9 // 4]
     ]
 
@@ -106,18 +108,18 @@ def test_posterior_is_a_softmax_of_what_was_heard():
 def test_best_finds_the_first_two_places(classes):
     rng = np.random.default_rng(classes)
     scores = rng.integers(0, 6, (300, classes)) * UNIT
-    scores[rng.random(scores.shape) < 0.3] = UNHEARD
+    scores[rng.random(scores.shape) < 0.3] = NO_EVIDENCE
     found, tied = linear.best(scores, linear.posterior(scores))
     listed = []
     for n, row in enumerate(scores.tolist()):
-        levels = sorted({score for score in row if score > UNHEARD}, reverse=True)
+        levels = sorted({score for score in row if score > NO_EVIDENCE}, reverse=True)
         places = [[k for k in range(classes) if row[k] == level] for level in levels]
         assert found.shared[n] == (len(places[0]) if places else 0)
         assert found.chosen[n] == (places[0][0] if places else -1)
         if len(levels) > 1 and len(places[0]) == 1:
             assert found.runner_up[n] == (places[1][0] if len(places[1]) == 1 else -1)
             assert found.margin[n] * UNIT == levels[0] - levels[1]
-        total = sum(math.exp((score - levels[0]) / UNIT) for score in row if score > UNHEARD)
+        total = sum(math.exp((score - levels[0]) / UNIT) for score in row if score > NO_EVIDENCE)
         assert found.confidence[n] == pytest.approx(1 / total if places else 0)
         listed += places[0] if places and len(places[0]) > 1 else []
     assert tied.tolist() == listed

@@ -19,8 +19,8 @@ MUTATIONS = {
         ("shares.py", "np.where(number == 1,", "np.where(number >= 1,"),
         (
             "shares.py",
-            "self.share == across(np.maximum, self.share)",
-            "self.named == across(np.maximum, self.named)",
+            "self.share == self.share.max(axis=1)",
+            "self.named == self.named.max(axis=1)",
         ),
     ],
     "majority": [
@@ -41,7 +41,7 @@ MUTATIONS = {
     ],
     "likelihood": [
         ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),
-        ("methods/likelihood.py", "np.where(scores == UNHEARD, self.prior, scores)", "scores"),
+        ("methods/likelihood.py", "np.where(scores == NO_EVIDENCE, self.prior, scores)", "scores"),
     ],
     "em": [
         ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),

@@ -97,7 +97,7 @@ def test_gold_items_teach_the_rates():
     panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
     votes = Votes.from_dense([[0, -2, 0]] * 30 + [[1, 1, -2]] * 30 + [[-2, 2, 2]] * 30, panel)
     gold = np.repeat([0, 1, 2], 30)
-    seen = statistics(votes, gold).inside()
+    seen = statistics(votes, gold).expert_totals()
     assert (seen.right == seen.inside).all()
     assert seen.inside.sum() == 180
     assert seen.none_inside.sum() == 0

@@ -35,7 +35,7 @@ from covote.decoding.gold import Gold, counted
 from covote.decoding.linear import ONE, UNIT, Weights
 from covote.decoding.loop import Decoder
 from covote.decoding.shares import shares_of
-from covote.decoding.statistics import Inside, Statistics, fits_dense
+from covote.decoding.statistics import ExpertTotals, Statistics, fits_dense
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Name, Panel
@@ -159,7 +159,7 @@ class Em(_ExpectationMaximisation):
     def model(self, counts: Statistics) -> EmWeights:
         """Return the accuracies, and the weights of right and wrong answers that follow from them."""
         panel, size = counts.panel, counts.panel.sizes
-        seen = counts.inside()
+        seen = counts.expert_totals()
         right, total = seen.right, seen.inside - seen.none_inside
         common = (right.sum() + 9) / (total.sum() + 10)
         accuracy = (right + self.shrinkage * common) / np.maximum(total + self.shrinkage, 1e-9)
@@ -171,7 +171,7 @@ class Em(_ExpectationMaximisation):
         log_wrong = named + np.log(np.where(says, size * (1 - accuracy) / np.maximum(size - 1, 1), 1.0))
         log_none = np.full(len(panel), np.log(inside / outside))
         coins = (np.rint(weight * UNIT).astype(np.int64) for weight in (log_right, log_wrong, log_none))
-        weights = linear.whole(panel, one_coin_weights(panel, *coins))
+        weights = linear.precomputed(panel, one_coin_weights(panel, *coins))
         return EmWeights(counts, weights, self._log_sizes(counts), accuracy)
 
     def _log_sizes(self, counts: Statistics) -> NDArray[np.int64] | None:
@@ -234,7 +234,7 @@ class DawidSkene(_ExpectationMaximisation):
     def model(self, counts: Statistics) -> EmWeights:
         """Return the confusion tables and the frequencies of the classes, as logarithms."""
         cells, classes = counts.panel.layout.cells, len(counts.panel.classes)
-        can = (cells.label < classes) | (counts.inside().none > 0)[cells.expert]
+        can = (cells.label < classes) | (counts.expert_totals().none > 0)[cells.expert]
         amount = np.where(can[:, None], np.maximum(counts.counts / ONE + self.smoothing, 1e-10), 0.0)
         total = np.add.reduceat(amount, cells.start[:-1], axis=0)[cells.expert]
         table = np.rint(np.log(np.where(can[:, None], amount / total, 1.0)) * UNIT).astype(np.int64)
@@ -250,9 +250,10 @@ def vote_shares(rows: Rows) -> NDArray[np.float64]:
     """
     vote = shares_of(rows)
     share = np.maximum(vote.share, 0)
-    share = np.where((linear.across(np.maximum, share) == 0)[:, None], vote.best, share)
-    total = linear.across(np.add, share)
-    return np.divide(share, total[:, None], out=share, where=total[:, None] > 0)
+    share = np.where((share.max(axis=1) == 0)[:, None], vote.best, share)
+    total = share.sum(axis=1)
+    found: NDArray[np.float64] = np.divide(share, total[:, None], out=share, where=total[:, None] > 0)
+    return found
 
 
 def one_coin_weights(
@@ -276,7 +277,7 @@ def one_coin_weights(
     return block
 
 
-def _none_rates(seen: Inside) -> tuple[float, float]:
+def _none_rates(seen: ExpertTotals) -> tuple[float, float]:
     """Return the rates of "none of mine" inside and outside expertise, with half an answer added to each.
 
     Where no one ever says so, both are 1/2, and cancel.
@@ -290,7 +291,7 @@ def _none_rates(seen: Inside) -> tuple[float, float]:
 
 def _warn_about_classifiers(counts: Statistics) -> None:
     """Warn when the experts seem to answer items whose class they do not know."""
-    seen = counts.inside()
+    seen = counts.expert_totals()
     answers = seen.inside.sum() + seen.outside.sum()
     if answers > 0 and seen.outside.sum() / answers > OUTSIDE:
         warnings.warn(

@@ -14,13 +14,11 @@ from covote.decoding import linear
 from covote.decoding.cross_validation import choose
 from covote.decoding.gold import Gold, answer_parts, gold_rows
 from covote.decoding.learned_weights import FitToVote, LearnedWeights, Refit
-from covote.decoding.linear import UNHEARD, UNIT, across
+from covote.decoding.linear import NO_EVIDENCE, UNIT
 from covote.decoding.loop import Decoder, Pass
 from covote.decoding.sampling import CountSample, DrawSample
 from covote.decoding.scoring import label_pieces, table_of
-from covote.decoding.shares import evidence as evidence_of
-from covote.decoding.shares import listed as ties_of
-from covote.decoding.shares import shares_of
+from covote.decoding.shares import evidence_of, shares_of, ties_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels
@@ -105,22 +103,22 @@ class LearnedVote(Decoder):
         panel, row = rows.votes.panel, np.arange(len(rows))
         vote = shares_of(rows)
         share, level = vote.share, vote.best
-        many = across(np.add, level.astype(np.int64)) > 1
+        many = level.sum(axis=1) > 1
         likely = weights.posterior(score)
-        top = across(np.maximum, score)
+        top = score.max(axis=1)
         first = score == top[:, None]
-        index = np.where(across(np.maximum, share) >= 0, first.argmax(axis=1), -1)
+        index = np.where(share.max(axis=1) >= 0, first.argmax(axis=1), -1)
         # Classes with the best share stay tied unless one leads by the odds; equal scores tie anyway.
-        among = np.where(level, score, UNHEARD)
-        leader = across(np.maximum, among)
-        among[row, among.argmax(axis=1)] = UNHEARD
-        lead = leader - across(np.maximum, among)
+        among = np.where(level, score, NO_EVIDENCE)
+        leader = among.max(axis=1)
+        among[row, among.argmax(axis=1)] = NO_EVIDENCE
+        lead = leader - among.max(axis=1)
         undecided = (
             many
             & level[row, index]
             & (lead < max(round(math.log(self.odds) * weights.temperature * UNIT), 1))
         )
-        undecided |= (across(np.add, first.astype(np.int64)) > 1) & (index >= 0)
+        undecided |= (first.sum(axis=1) > 1) & (index >= 0)
         tied = many | undecided
         listed = np.where(many[:, None], level, first)
         index[undecided] = -1
@@ -129,7 +127,7 @@ class LearnedVote(Decoder):
         ties = ties_of(listed[tied])
         if not evidence:
             return Labels(panel, index, tied, ties)
-        chance = np.where(index >= 0, likely[row, index], across(np.maximum, np.where(listed, likely, 0)))
+        chance = np.where(index >= 0, likely[row, index], np.where(listed, likely, 0).max(axis=1))
         behind = evidence_of(rows, vote, index, tied, calibrated(chance, weights.calibration), likely)
         return Labels(panel, index, tied, ties, behind)
 
@@ -145,7 +143,7 @@ class LearnedVote(Decoder):
         for rows, span in each_row(votes.subset(where)).pieces():
             known = truth[span]
             score = weights.scores(rows)
-            owner = linear.owner(rows)
+            owner = linear.row_of_answer(rows)
             less = weights.model.apart(rows.cell, known[owner])
             np.subtract.at(score, (owner, known[owner]), less)
             yield rows, where[span], known, score
@@ -218,7 +216,7 @@ def guard(rows: Rows, share: Array, level: Array, index: Array) -> None:
     If experts are right about what they know, no other class is possible: one of these authorities would have
     named it. Paper: Corollary 1.
     """
-    sole = (across(np.maximum, share) == 1) & (across(np.add, level.astype(np.int64)) == 1)
+    sole = (share.max(axis=1) == 1) & (level.sum(axis=1) == 1)
     clean = level.argmax(axis=1)
     where = np.flatnonzero(sole & (index != clean))
     if not len(where):

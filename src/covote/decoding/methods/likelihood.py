@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_tables, class_weights
 from covote.decoding import linear
-from covote.decoding.linear import UNHEARD, UNIT, Weights
+from covote.decoding.linear import NO_EVIDENCE, UNIT, Weights
 from covote.decoding.loop import Decoder
 from covote.decoding.methods.em import one_coin_weights
 from covote.decoding.scoring import label_pieces, labels_of_rows, table_of
@@ -45,9 +45,9 @@ class LogWeights:
     absolute: bool = False
 
     def scores(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the scores (rows x classes); `UNHEARD` for classes that are impossible or were not heard."""
+        """Return the scores (rows x classes); `NO_EVIDENCE` for classes that are impossible or unjudged."""
         found = linear.scores(rows, self.weights, self.prior)
-        found[:, ~self.possible] = UNHEARD
+        found[:, ~self.possible] = NO_EVIDENCE
         return found
 
     def chances(self, rows: Rows) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ class LogWeights:
 
         A gap of more than half of `certain` counts as infinite.
         """
-        log = np.where(scores == UNHEARD, self.prior, scores) / self.scale
+        log = np.where(scores == NO_EVIDENCE, self.prior, scores) / self.scale
         log[:, ~self.possible] = -np.inf
         log[log.max(axis=1, keepdims=True) - log > self.certain / self.scale / 2] = -np.inf
         return linear.softmax(log)
@@ -156,7 +156,7 @@ def log_weights(
     def whole(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.rint(values * scale).astype(np.int64)
 
-    weights = linear.whole(panel, one_coin_weights(panel, whole(hit), whole(miss), whole(nones)))
+    weights = linear.precomputed(panel, one_coin_weights(panel, whole(hit), whole(miss), whole(nones)))
     return LogWeights(weights, whole(log_prior), prior > 0, round(certain * scale), scale)
 
 
