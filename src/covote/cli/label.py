@@ -33,6 +33,10 @@ from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
+    from covote.labelling.previewing import Preview
+
+
+BATCHES = "Batch services of language models"
 
 
 @reads_gold
@@ -90,6 +94,23 @@ def label(
             "--dry-run", help="Show the first prompts and estimate tokens and cost; ask and write nothing."
         ),
     ] = False,
+    requests: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-requests",
+            help="Ask nobody, and write what language models have to answer to this .jsonl file, for a batch "
+            "service that speaks OpenAI's format.",
+            rich_help_panel=BATCHES,
+        ),
+    ] = None,
+    responses: Annotated[
+        Path | None,
+        typer.Option(
+            "--read-responses",
+            help="Take the answers of language models from the file that the batch service returned.",
+            rich_help_panel=BATCHES,
+        ),
+    ] = None,
     strict: Annotated[
         bool | None,
         typer.Option(
@@ -127,7 +148,7 @@ def label(
     from covote.files import Output, read_gold
     from covote.files.output import check_report
     from covote.files.report.report import write_report
-    from covote.labelling import Asking, DataPlace, label_file
+    from covote.labelling import Asking, DataPlace, label_file, request_file
     from covote.models.entries import running_code
     from covote.models.expert import folder_of, models_of, panel_of_models
 
@@ -145,8 +166,17 @@ def label(
     if dry_run:
         from covote.labelling.previewing import preview
 
-        for line in preview(place, panel, folder, trust):
-            output.say(line)
+        _show(preview(place, panel, folder, trust))
+        return
+    asking = Asking(ask, budget, batch, strict, refresh, folder, responses)
+    if requests is not None:
+        atomic.check_apart([requests], [data, panel_file, responses])
+        written = request_file(place, output_file, panel, requests, asking=asking, trust=trust)
+        experts = output.counted(written.experts, "expert")
+        output.say(
+            f"Wrote {requests}: {written.requests:,} requests to {experts}. "
+            "Give the file to the batch service, then add --read-responses FILE to this command in its place."
+        )
         return
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
     if gold is not None:
@@ -157,7 +187,7 @@ def label(
             place,
             Output(output_file, proba, review, review_until),
             panel,
-            asking=Asking(ask, budget, batch, strict, refresh, folder),
+            asking=asking,
             trust=trust,
             method=method,
             progress=lambda name, done, total: bar(done, total, str(name)),
@@ -178,6 +208,23 @@ def label(
     output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)
+
+
+def _show(found: Preview) -> None:
+    """Print a prompt, and what a run would take."""
+    if found.expert is not None:
+        output.say(f"The first prompt to {found.expert}:\n\n{found.prompt}\n")
+    cells = [
+        (str(name), f"{used.calls:,}", *((f"{used.tokens_in:,}", f"{used.tokens_out:,}", money(used.cost))
+         if chat else ("", "", "")))
+        for name, used, chat in found.rows
+    ]  # fmt: skip
+    total = found.total
+    whole = ("all", f"{sum(used.calls for _, used, _ in found.rows):,}", f"{total.tokens_in:,}",
+             f"{total.tokens_out:,}", money(total.cost))  # fmt: skip
+    heads = ("expert", "calls", "tokens in", "tokens out", "cost")
+    output.say_table(heads, [*cells, whole] if len(cells) > 1 else cells, "<>>>>")
+    output.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")
 
 
 def _end(found: Labelling) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from covote.labelling.asked import Asking
 from covote.labelling.data import DataPlace
-from covote.labelling.label_data import answers_file, label, label_file
+from covote.labelling.label_data import answers_file, label, label_file, request_file
 from covote.labelling.running import ExpertRun, Labelling
 
-__all__ = ["Asking", "DataPlace", "ExpertRun", "Labelling", "answers_file", "label", "label_file"]
+__all__ = [
+    "Asking",
+    "DataPlace",
+    "ExpertRun",
+    "Labelling",
+    "answers_file",
+    "label",
+    "label_file",
+    "request_file",
+]

@@ -43,6 +43,9 @@ class Asking:
         that is mostly a mistake in the panel.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
+    responses
+        A file of a batch service with the answers of language models, which are then not asked themselves;
+        :func:`covote.labelling.request_file` writes the requests.
     models
         Where the paths of models start (default: the folder of the panel file, else this one).
     """
@@ -53,6 +56,7 @@ class Asking:
     strict: bool | None = None
     refresh: bool = False
     models: str | os.PathLike[str] | None = None
+    responses: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.batch, bool) or self.batch < 1:

@@ -19,6 +19,7 @@ from covote.files import Output, decode_votes
 from covote.files.decoding_files import check_proba
 from covote.labelling.answers_file import ENDING, AnswersFile
 from covote.labelling.asked import EVERYONE, Asking
+from covote.labelling.batch_files import Written
 from covote.labelling.data import DataPlace
 from covote.labelling.running import Labelling, Progress, Run
 from covote.labels import Labels
@@ -88,6 +89,26 @@ def label_file(
         run = Run(place, panel, models, kept, asking, trust, progress).ask()
         outcome = decode_votes(run.votes.gathered(), output, method=method, gold=gold, **options)
         return run.result(outcome)
+
+
+def request_file(
+    data: DataPlace | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    panel: Panel | str | os.PathLike[str],
+    requests: str | os.PathLike[str],
+    *,
+    asking: Asking = EVERYONE,
+    trust: Trust = False,
+) -> Written:
+    """Write what language models have not answered yet as requests of a batch service, and ask nobody.
+
+    The service takes the file, and returns one of responses for ``Asking(responses=...)``. `data`, `output`,
+    `panel`, `asking` and `trust` are as for :func:`label_file`, which uses the responses.
+    """
+    place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
+    panel, models = asking.opened(panel, trust)
+    with closing(AnswersFile(answers_file(output))) as kept:
+        return Run(place, panel, models, kept, asking, trust, None).write_requests(Path(requests))
 
 
 def label(

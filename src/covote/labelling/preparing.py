@@ -35,7 +35,15 @@ from covote.panel import Name, Panel
 from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
 
-_NO_MATTER = {"in_flight", "timeout", "retries", "key_env", "input_price", "output_price"}
+_NO_MATTER = {
+    "in_flight",
+    "tokens_per_minute",
+    "timeout",
+    "retries",
+    "key_env",
+    "input_price",
+    "output_price",
+}
 """Options of models that do not change their answers."""
 Images = Mapping[str, str]
 """A fingerprint of each image by its name, in the order of the items."""
@@ -104,7 +112,7 @@ def prepare(
                 kept.move(candidate.name, move.source)
             elif candidate.name in stale:
                 kept.forget(candidate.name)
-            kept.add(candidate.name, candidate.knows, {**facts, **_facts(candidate)})
+            kept.add(candidate.name, candidate.knows, {**facts, **facts_of(candidate)})
         kept.choose([candidate.name for candidate in candidates])
         if kept.fact("items") != [content, data.id]:
             kept.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
@@ -213,7 +221,7 @@ def _compared(
     """
     stale, moving = {}, []
     for candidate in candidates:
-        name, now = candidate.name, {**facts, **_facts(candidate)}
+        name, now = candidate.name, {**facts, **facts_of(candidate)}
         before = kept.about(name)
         if before is None or before == now or not kept.heard(name):
             continue
@@ -233,7 +241,8 @@ def _compared(
     return stale, moving
 
 
-def _facts(candidate: Candidate) -> dict[str, Any]:
+def facts_of(candidate: Candidate) -> dict[str, Any]:
+    """Return what the answers of an expert depend on."""
     model = json.loads(json.dumps(shown(candidate.model)))  # as it will come back from the file
     if isinstance(model, dict):
         model = {key: value for key, value in model.items() if key not in _NO_MATTER}

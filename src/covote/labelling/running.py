@@ -20,6 +20,7 @@ from covote.errors import ExpertError, InputError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
+from covote.labelling.batch_files import Written, read_responses, write_requests
 from covote.labelling.data import DataPlace
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare, together
@@ -171,6 +172,8 @@ class Run:
 
     def ask(self) -> Run:
         """Ask every expert about everything, by cost where doubt remains, or as the asker chooses."""
+        if self._how.responses is not None:
+            self._keep_responses(Path(self._how.responses))
         if self._asker is not None:
             self._ask_adaptively(self._asker)
         elif self._how.ask == "doubtful":
@@ -179,6 +182,30 @@ class Run:
             self._ask(range(len(self._panel)))
         self._check_heard()
         return self
+
+    def write_requests(self, path: Path) -> Written:
+        """Write what language models have not answered yet as requests of a batch service."""
+        if self._ready.unopened:
+            raise InputError(together([*self._ready.unopened.values()]))
+        chats = [i for i in range(len(self._panel)) if self._chat(i) is not None]
+        if not chats:
+            raise InputError(
+                "no language model of the panel has anything left to answer; nothing was written"
+            )
+        return write_requests(self._ready, {i: self._missing(i) for i in chats}, path)
+
+    def _keep_responses(self, path: Path) -> None:
+        """Keep the answers that a batch service has returned."""
+        with self._kept.transaction():
+            for reply in read_responses(self._ready, path):
+                i = reply.question.expert
+                self._note(reply)
+                self._keep(reply)
+                self._in_a_row[i] = 0
+            for i in self._ready.servers:
+                self._keep_calls(i)
+        for i in self._ready.servers:
+            self._calibrate(i)
 
     def _ask_in_rounds(self) -> None:
         """Ask the cheapest about everything, then the next about what is in doubt, and so on."""
@@ -285,6 +312,8 @@ class Run:
 
     def _missing(self, i: int) -> list[Question]:
         """Return what an expert should answer and has not answered yet, batch by batch."""
+        if self._how.responses is not None and self._chat(i) is not None:
+            return []
         there, wanted = self._kept.asked(self._panel.names[i], self._items), self._wanted[i]
         due = ~there
         if wanted is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -47,6 +48,22 @@ class Usage(NamedTuple):
         )
 
 
+class RateLimit:
+    """A number of tokens per second that the calls of all threads together keep to."""
+
+    def __init__(self, tokens: float) -> None:
+        self._tokens, self._free, self._lock = tokens, 0.0, threading.Lock()
+
+    def wait(self, patience: Patience, tokens: float) -> None:
+        """Wait until a call with so many tokens may begin."""
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._free)
+            self._free = start + tokens / self._tokens
+        if start > now:
+            patience.pause(start - now)
+
+
 class Chat:
     """One expert of a panel, asked item by item.
 
@@ -70,8 +87,11 @@ class Chat:
         How many calls an item may take. From 2 on, an item without content is asked about first, until all
         options are told apart, and the probabilities are divided by those of that item, token by token. If
         the most probable option is then not told from others that begin alike, a further call allows those.
-    in_flight, timeout, retries
-        Requests that wait at a time, seconds that one may take, and how often it is tried again.
+    in_flight, tokens_per_minute, timeout, retries
+        Requests that wait at a time, tokens that may be sent and received in a minute (about), seconds that
+        one request may take, and how often it is tried again.
+    extra
+        What else goes into every request, as the server has it: ``{"reasoning_effort": "low"}``.
     input_price, output_price
         Of a million tokens.
     """
@@ -96,10 +116,12 @@ class Chat:
         calibrate: bool = True,
         follow: int = 1,
         in_flight: int = 8,
+        tokens_per_minute: int | None = None,
         timeout: float = 60.0,
         retries: int = 3,
         input_price: float = 0.0,
         output_price: float = 0.0,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         self._path = _address(url).path.rstrip("/") + "/chat/completions"
         self._connections = Connections(url, timeout=timeout, retries=retries, key=_key(key_env))
@@ -109,6 +131,8 @@ class Chat:
             self._request["model"] = name
         if probabilities:
             self._request |= {"logprobs": True, "top_logprobs": top_logprobs}
+        self._request |= extra or {}
+        self._rate = None if tokens_per_minute is None else RateLimit(tokens_per_minute / 60)
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
         self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
@@ -121,6 +145,22 @@ class Chat:
         patience = PATIENCE.get(None) or Patience()
         return joined([self.asked(patience, row) for row in rows_of(batch)])
 
+    def request(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the call about an item as batch services take it: method, path and content."""
+        if self._follow > 1:
+            raise ExpertError("has follow = 2, but a batch has one call for each item; leave it out")
+        message = {"role": "user", "content": self.options.question(row)}
+        body = self._body([message], self.options.names)
+        return {"method": "POST", "url": self._path, "body": body}
+
+    def read_response(self, found: Any) -> Answers:
+        """Return what the chat completion to a request of :meth:`request` says."""
+        text, heard, used = self._read(found, True)
+        option = self.options.chosen(text)
+        if option is None:
+            return self._unusable(" ".join(text.split())[:80], used)
+        return self._answers(option, self.options.scores(heard, {})[0] if heard else None, used)
+
     def first_prompt(self, row: Mapping[str, Any]) -> str:
         """Return what is asked first about an item."""
         return self.options.question(row)
@@ -132,21 +172,7 @@ class Chat:
 
     def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
         """Ask about one item."""
-        option, scores, used, note = self._choose(patience, row)
-        if option is None:
-            return Answers(np.array([NO_ANSWER]), None, note, None, used)
-        if scores is not None:
-            return Answers(*from_scores(scores[None]), "", scores[None], used)
-        label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
-        return Answers(np.array([label]), None, "", None, used)
-
-    def _choose(
-        self, patience: Patience, row: Mapping[str, Any]
-    ) -> tuple[int | None, NDArray[np.float32] | None, Usage, str]:
-        """Return the option that the model chooses, the scores of all, what that cost, and what went wrong.
-
-        If the answer is not an option, the mistake is quoted in one more call.
-        """
+        # If the answer is not an option, the mistake is quoted in one more call.
         messages = [{"role": "user", "content": self.options.question(row)}]
         usual, used = self._usually(patience, row)
         wrong = ""
@@ -156,9 +182,9 @@ class Chat:
             option = self.options.chosen(text)
             if option is not None:
                 if not heard:
-                    return option, None, used, ""
+                    return self._answers(option, None, used)
                 scores, cost = self._scored(patience, messages, heard, usual)
-                return option, scores, used.plus(cost), ""
+                return self._answers(option, scores, used.plus(cost))
             wrong = " ".join(text.split())[:80]
             again = (
                 f"{wrong!r} is not one of the options. Answer with the name of one, as it is written above."
@@ -168,8 +194,17 @@ class Chat:
                 {"role": "assistant", "content": text[:200]},
                 {"role": "user", "content": again},
             ]
-        note = f"answered {self._connections.without_key(wrong)!r}, which is not one of its options"
-        return None, None, used, note
+        return self._unusable(wrong, used)
+
+    def _answers(self, option: int, scores: NDArray[np.float32] | None, used: Usage) -> Answers:
+        if scores is not None:
+            return Answers(*from_scores(scores[None]), "", scores[None], used)
+        label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
+        return Answers(np.array([label]), None, "", None, used)
+
+    def _unusable(self, text: str, used: Usage) -> Answers:
+        note = f"answered {self._connections.without_key(text)!r}, which is not one of its options"
+        return Answers(np.array([NO_ANSWER]), None, note, None, used)
 
     def _scored(
         self,
@@ -209,23 +244,18 @@ class Chat:
             self.usual = heard
             return heard, used
 
-    def _sent(
-        self, patience: Patience, messages: list[dict[str, str]], names: Sequence[str]
-    ) -> tuple[str, Heard, Usage]:
-        """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
+    def _body(self, messages: list[dict[str, str]], names: Sequence[str]) -> dict[str, Any]:
+        """Return a request in which some options are allowed."""
         body = {"messages": messages, "max_tokens": self.options.tokens, **self._request}
         if self._constrain == "grammar":
             body["grammar"] = self.options.grammar(names)
         elif self._constrain == "json":
             schema = {"name": "option", "strict": True, "schema": self.options.schema(names)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        try:
-            found = self._connections.json(patience, "POST", self._path, body)
-        except ExpertError as error:
-            if "response_format" in body and "with status 400" in str(error):
-                self._constrain = "none"  # it does not know schemas
-                return self._sent(patience, messages, names)
-            raise
+        return body
+
+    def _read(self, found: Any, logprobs: bool) -> tuple[str, Heard, Usage]:
+        """Return what a chat completion says: a text, its tokens, and what that cost."""
         try:
             choice = found["choices"][0]
             text = choice["message"]["content"] or ""
@@ -233,13 +263,30 @@ class Chat:
                 raise TypeError("the content is not text")
             usage = found.get("usage") or {}
             used = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-            tokens = (choice.get("logprobs") or {}).get("content") if "logprobs" in body else None
+            tokens = (choice.get("logprobs") or {}).get("content") if logprobs else None
             heard = self.options.heard(tokens) if tokens else {}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ExpertError(
                 "answered something that is not a chat completion; does the address end in /v1?"
             ) from error
         return text, heard, Usage(1, *used, self.price(*used))
+
+    def _sent(
+        self, patience: Patience, messages: list[dict[str, str]], names: Sequence[str]
+    ) -> tuple[str, Heard, Usage]:
+        """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
+        body = self._body(messages, names)
+        if self._rate is not None:
+            letters = sum(len(message["content"]) for message in messages)
+            self._rate.wait(patience, letters / _LETTERS + _ANSWER)
+        try:
+            found = self._connections.json(patience, "POST", self._path, body)
+        except ExpertError as error:
+            if "response_format" in body and "with status 400" in str(error):
+                self._constrain = "none"  # it does not know schemas
+                return self._sent(patience, messages, names)
+            raise
+        return self._read(found, "logprobs" in body)
 
     def price(self, tokens_in: int, tokens_out: int) -> float:
         """Return what these numbers of tokens cost."""
@@ -326,6 +373,12 @@ CHAT = Kind(
         "shuffle": SWITCH,
         "top_logprobs": whole(1),
         "in_flight": whole(1),
+        "tokens_per_minute": whole(1),
+        "extra": Option(
+            lambda value: isinstance(value, Mapping) and not {"messages", "logprobs"} & set(value),
+            'a table of the server\'s own options, as extra = { reasoning_effort = "low" }, without messages '
+            "and logprobs",
+        ),
         "timeout": SECONDS,
         "retries": whole(0),
         "input_price": _PRICE,

@@ -41,7 +41,11 @@ _KERAS = "save the model as ONNX (python -m tf2onnx.convert), or write a python:
 _OTHER_FILES = {ending: _WEIGHTS.format(ending) for ending in (".pt", ".pth", ".ckpt", ".safetensors")}
 _OTHER_FILES |= dict.fromkeys((".h5", ".keras", ".tflite"), _KERAS)
 _OTHER_FILES |= {".py": 'a function in a module is written "python:module:function", without .py'}
-"""What to do about files that cannot be read as models."""
+_OTHER_FILES["table"] = (
+    "a stored table is not asked: label with the other experts, then add it with covote decode "
+    "labels.answers.sqlite --panel ... --model TABLE"
+)
+"""What to do about files that cannot be asked as models."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def entry(model: Any) -> Entry:
     name, colon, place = use.partition(":")
     kind = KINDS.get(name) if colon else _ENDINGS.get(Path(use).suffix.lower().removeprefix("."))
     if kind is None:
-        ending = Path(use).suffix.lower()
+        ending = "table" if name == "table" else Path(use).suffix.lower()
         hint = _OTHER_FILES.get(ending, f"begin it with one of {', '.join(KINDS)} and a colon")
         raise InputError(f"unknown kind of model = {without_password(use)!r}; {hint}")
     kind.check(options)
