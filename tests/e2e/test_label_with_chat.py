@@ -365,6 +365,18 @@ def test_responses_to_other_requests_are_refused(covote, folder):
     assert not list(folder.glob("labels*"))
 
 
+def test_items_that_were_never_asked_are_not_counted_as_wrong(covote, folder):
+    rows = [f"q{n},{name}\n" for n, name in enumerate(truth(folder))]
+    Path("gold.csv").write_text("item,label\n" + "".join(rows))
+    with Stub() as stub:
+        model = {"use": f"chat:{stub.url}", "in_flight": 1, "input_price": 10, "output_price": 100}
+        Panel.from_blocks(CLASSES, [CLASSES], ["a"], models=[model]).save("panel.toml")
+        ran = run(covote, "--budget", "0.03", "--gold", "gold.csv", "--json")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)["gold"]
+    assert 0 < found["known"] == found["right"] == sum(stub.tried.values()) < 40
+
+
 def test_tokens_per_minute_are_kept(covote, folder):
     with Stub() as stub:
         Panel.from_blocks(

@@ -220,8 +220,8 @@ def _show(found: Preview) -> None:
         for name, used, chat in found.rows
     ]  # fmt: skip
     total = found.total
-    whole = ("all", f"{sum(used.calls for _, used, _ in found.rows):,}", f"{total.tokens_in:,}",
-             f"{total.tokens_out:,}", money(total.cost))  # fmt: skip
+    whole = ("language models", f"{total.calls:,}", f"{total.tokens_in:,}", f"{total.tokens_out:,}",
+             money(total.cost))  # fmt: skip
     heads = ("expert", "calls", "tokens in", "tokens out", "cost")
     output.say_table(heads, [*cells, whole] if len(cells) > 1 else cells, "<>>>>")
     output.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")

@@ -142,7 +142,8 @@ def with_gold(
 ) -> Labels:
     """Return labels in which gold items have their known class; `gold` scores the votes on them.
 
-    `held_out` has the label that each gold item gets from a decoder that learned without it.
+    `held_out` has the label that each gold item gets from a decoder that learned without it. Items about
+    which nobody was asked are not scored: that they have no label is no mistake.
     """
     if gold is None:
         return labels
@@ -151,13 +152,14 @@ def with_gold(
     of_answer = np.repeat(truth, np.diff(runs.indptr))
     asked = votes.panel.knows[runs.expert, of_answer]
     right = asked & (runs.label == of_answer)
-    found = (labels.index if held_out is None else held_out)[rows]
+    answered = np.diff(runs.indptr) > 0
+    found = np.where(answered, (labels.index if held_out is None else held_out)[rows], -1)
     expected = variance = math.nan
     if labels.found_evidence is not None:
         confidence = labels.confidence[rows][found >= 0].astype(np.float64)
         expected, variance = float(confidence.sum()), float((confidence * (1 - confidence)).sum())
     score = GoldScore(
-        len(rows),
+        int(answered.sum()),
         int((found == truth).sum()),
         np.bincount(runs.expert[asked], minlength=len(votes.panel)),
         np.bincount(runs.expert[right], minlength=len(votes.panel)),

@@ -106,7 +106,9 @@ def test_known_items_keep_their_class_and_are_scored(method, workers):
     for n in np.flatnonzero(labels.tied)[:5]:
         assert len(labels.tied_classes(n)) > 1
     score = labels.gold
-    assert (score.known, score.learned) == (40, method == "em")  # the default leaves out each item in turn
+    answered = int((votes.dense[:40] != -1).any(axis=1).sum())  # nobody was asked about the others
+    assert 30 < answered < 40
+    assert (score.known, score.learned) == (answered, method == "em")  # the default leaves out each in turn
     if method not in ("learned", "em"):
         assert score.right == sum(alone.index[n] == k for n, k in gold.items())
     dense = votes.dense
