@@ -60,24 +60,6 @@ class Layout:
         return _lists(self.knows)
 
     @cached_property
-    def owner(self) -> NDArray[np.int64]:
-        """The expert at each place of `known.members`."""
-        return np.repeat(np.arange(len(self.knows)), np.diff(self.known.start))
-
-    @cached_property
-    def places(self) -> Lists:
-        """The places at which `known.members` has each class."""
-        members = self.known.members
-        order = np.argsort(members, kind="stable")
-        return Lists(np.searchsorted(members[order], np.arange(self.knows.shape[1] + 1)), order)
-
-    @cached_property
-    def later(self) -> NDArray[np.int64]:
-        """For each class, the number of later classes that its experts know, summed over the experts."""
-        rest = self.known.start[self.owner + 1] - np.arange(len(self.owner)) - 1
-        return np.bincount(self.known.members, rest, minlength=self.knows.shape[1]).astype(np.int64)
-
-    @cached_property
     def heard(self) -> NDArray[np.int64]:
         """The classes that at least one expert knows."""
         return np.flatnonzero(self.knows.any(axis=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from covote.arguments import Name
 from covote.panel.layout import Layout
 
-_CELLS = 1 << 22  # the most counts of one block, and the most pairs to count for it
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_CELLS = 1 << 22  # the most counts of one block
+_FEW = 200  # classes of which there is nothing to gain
 _DENSE = 0.003
 """Share of all pairs that an expert covers on average above which a matrix product is faster: it takes
 about 0.02 ns for each cell and expert, and counting takes 8 ns for each pair that an expert covers."""
@@ -30,19 +34,6 @@ class _Block(NamedTuple):
         return np.arange(columns) > np.arange(rows)[:, None]
 
 
-class _Runs(NamedTuple):
-    """The later classes that an expert knows together with a class of a block, one run after another.
-
-    Class `codes % width` of a block with `width` columns is known with its row ``codes // width``; the
-    n-th run is ``codes[ends[n] - lengths[n]:ends[n]]`` and belongs to ``experts[n]``.
-    """
-
-    experts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    codes: NDArray[np.int64]
-
-
 def pair_count_blocks(layout: Layout) -> Iterator[_Block]:
     """Yield how many experts know both classes of each pair, for a few classes at a time.
 
@@ -55,15 +46,24 @@ def pair_count_blocks(layout: Layout) -> Iterator[_Block]:
     if _is_dense(layout):
         for low, high in _rows(layout):
             yield _Block(low, _product(layout.knows[:, low:high], layout.knows[:, low:]))
-    else:
-        for low, high in _rows(layout, layout.later):
-            yield _counted(layout, low, high, _runs(layout, low, high))
+        return
+    knows = _sparse(layout)
+    known_by = knows.T.tocsr()
+    for low, high in _rows(layout):
+        yield _Block(low, (known_by[low:high] @ knows).toarray()[:, low:])
+
+
+def _sparse(layout: Layout) -> csc_array:
+    """Return who knows what as a sparse matrix (experts x classes) of ones."""
+    from scipy.sparse import csc_array
+
+    return csc_array(layout.knows, dtype=np.int32)
 
 
 def _is_dense(layout: Layout) -> bool:
     experts, classes = layout.knows.shape
     covered = float(np.square(np.diff(layout.known.start).astype(np.float64)).sum())
-    return bool(covered > _DENSE * experts * classes**2)
+    return classes <= _FEW or bool(covered > _DENSE * experts * classes**2)
 
 
 def _product(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -75,36 +75,14 @@ def _product(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.in
     return counts.astype(np.int32)
 
 
-def _rows(layout: Layout, pairs: NDArray[np.int64] | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the classes low..high - 1 of each block; `pairs` is the number of pairs to count per class."""
+def _rows(layout: Layout) -> Iterator[tuple[int, int]]:
+    """Yield the classes low..high - 1 of each block."""
     classes = layout.knows.shape[1]
-    before = np.concatenate([[0], np.cumsum(np.zeros(classes) if pairs is None else pairs)])
     low = 0
     while low < classes:
-        few = int(np.searchsorted(before, before[low] + _CELLS, side="right")) - 1
-        high = max(low + 1, min(low + _CELLS // (classes - low), few, classes))
+        high = max(low + 1, min(low + _CELLS // (classes - low), classes))
         yield low, high
         low = high
-
-
-def _runs(layout: Layout, low: int, high: int) -> _Runs:
-    start, members = layout.known
-    first, place = layout.places
-    here = place[first[low] : first[high]]  # where the experts' lists have one of the classes
-    experts = layout.owner[here]
-    lengths = start[experts + 1] - here - 1
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    row = (members[here] - low) * (layout.knows.shape[1] - low) - low
-    # One row of positions for all runs, without a loop over them.
-    position = np.arange(total) + np.repeat(here + 1 - (ends - lengths), lengths)
-    return _Runs(experts, lengths, ends, members[position] + np.repeat(row, lengths))
-
-
-def _counted(layout: Layout, low: int, high: int, runs: _Runs) -> _Block:
-    width = layout.knows.shape[1] - low
-    counts = np.bincount(runs.codes, minlength=(high - low) * width)
-    return _Block(low, counts.reshape(high - low, width))
 
 
 def pair_histogram(layout: Layout) -> NDArray[np.int64]:
@@ -153,22 +131,24 @@ def pairs_at_risk(layout: Layout, missing: int) -> NDArray[np.int64]:
     layout, sizes = layout.groups
     alone = (layout.knows.sum(axis=0) <= missing) * (sizes * (sizes - 1) // 2)
     risk: NDArray[np.float64] = layout.knows @ alone.astype(np.float64)  # pairs inside a group
-    if _is_dense(layout):
-        for block in pair_count_blocks(layout):
-            few = ((block.counts <= missing) * _weights(block, sizes)).T
-            low, high = block.first, block.first + few.shape[1]
-            step = max(1, _CELLS // len(few))
-            for i in range(0, len(risk), step):
-                some = layout.knows[i : i + step, low:].astype(np.float64)
-                risk[i : i + step] += np.einsum("ek,ek->e", some @ few, some[:, : high - low])
-        return risk.astype(np.int64)
-    for low, high in _rows(layout, layout.later):
-        runs = _runs(layout, low, high)
-        rare = _counted(layout, low, high, runs).counts.ravel()[runs.codes] <= missing
-        row, column = np.divmod(runs.codes, layout.knows.shape[1] - low)
-        before = np.concatenate([[0], np.cumsum(rare * sizes[low + row] * sizes[low + column])])
-        found = before[runs.ends] - before[runs.ends - runs.lengths]
-        risk += np.bincount(runs.experts, found, minlength=len(risk))
+    dense = _is_dense(layout)
+    knows: Any = layout.knows.astype(np.float64) if dense else _sparse(layout)
+    for low, counts in pair_count_blocks(layout):
+        k, j = np.nonzero((counts > 0) & (counts <= missing))
+        k, j = k[j > k], j[j > k]
+        if not len(k):
+            continue
+        pairs = sizes[low + k] * sizes[low + j]
+        rows, columns = knows[:, low : low + len(counts)], knows[:, low:]
+        if not dense:
+            rare = type(knows)((pairs, (k, j)), shape=counts.shape)
+            risk += (rows @ rare).multiply(columns).sum(axis=1)
+            continue
+        rare = np.zeros(counts.shape)
+        rare[k, j] = pairs
+        step = max(1, _CELLS // counts.shape[1])
+        for i in range(0, len(risk), step):
+            risk[i : i + step] += (rows[i : i + step] @ rare * columns[i : i + step]).sum(axis=1)
     return risk.astype(np.int64)
 
 
