@@ -35,7 +35,7 @@ SIZES = {
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
            "/items", "/classes", "/classes/1", "/start", "/export", "/settings", "/record", "/api/reference",
            "/login"]  # fmt: skip
-DEADLINE = 180.0
+DEADLINE = float(os.environ.get("COVOTE_DEADLINE", "180"))
 """Seconds after which something that is waited for will not come any more."""
 
 

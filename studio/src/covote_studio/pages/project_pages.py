@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from sqlalchemy import func, select
 
 from covote_studio.answers.inquiry import gold_answers
@@ -128,8 +128,17 @@ def items(
 
 
 @router.post("/items")
-def add_items(studio: Project, who: Owner, form: Form) -> Response:
+def add_items(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
+    done = _take_items(studio, who, form)
+    if "x-sent-by-script" in request.headers:  # which would follow a redirect and use up what it says
+        told = JSONResponse({"to": done.headers["location"]})
+        told.raw_headers += [one for one in done.raw_headers if one[0] == b"set-cookie"]
+        return told
+    return done
+
+
+def _take_items(studio: Project, who: Owner, form: Form) -> Response:
     sent = files_of(form, "files") + files_of(form, "folder")
     typed = text_field(form, "typed").strip()
     if typed and not sent:

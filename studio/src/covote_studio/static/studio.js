@@ -59,9 +59,10 @@ async function sendFiles(form, files) {
   const body = new FormData();
   for (const [file, name] of files) body.append("files", file, name);
   try {
-    const answer = await fetch(form.action, { method: "POST", body, credentials: "same-origin", headers: { Accept: "application/json, text/html;q=0.5" } });
-    if (answer.ok) { location.href = answer.url; return; }
-    state.textContent = (await answer.json()).detail;
+    const answer = await fetch(form.action, { method: "POST", body, credentials: "same-origin", headers: { Accept: "application/json", "X-Sent-By-Script": "yes" } });
+    const told = await answer.json();
+    if (answer.ok) location.href = document.documentElement.dataset.root + told.to;
+    else state.textContent = told.detail;
   } catch { state.textContent = "The files could not be sent; try again in a moment."; }
 }
 
