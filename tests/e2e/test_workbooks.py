@@ -1,9 +1,12 @@
 """A study in one workbook, as a hospital keeps it, and the sheets of workbooks."""
 
 import numpy as np
+import openpyxl
 import pytest
 import xlsxwriter
 
+from covote import Panel
+from covote.files import read_gold
 from covote.tables.sheets import read_sheets
 
 DIAGNOSES = ["Melanoma", "Naevus", "Lentigo", "Basalioma", "Psoriasis", "Eczema"]
@@ -108,3 +111,20 @@ def test_the_workbook_is_not_overwritten_by_its_labels(tmp_path, covote):
     place = f"{tmp_path}/study.xlsx"
     ended = covote("decode", f"{place}#Answers", "--panel", place, "-o", place)
     assert "would overwrite the input" in ended.err
+
+
+@pytest.mark.filterwarnings("ignore:column 'Clinic' has no ticks")
+def test_a_review_list_is_filled_in_by_choosing_and_read_as_gold(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx")
+    covote("start", tmp_path / "study.xlsx")
+    review = tmp_path / "study-labels" / "review.xlsx"
+    book = openpyxl.load_workbook(review)
+    page = book["covote"]
+    assert page.freeze_panes == "A2"
+    (offered,) = page.data_validations.dataValidation
+    assert str(offered.sqref).startswith("B2:B")
+    assert [cell.value for (cell,) in book["lists"].iter_rows()] == DIAGNOSES
+    page["B2"] = "Naevus"
+    book.save(review)
+    panel = Panel.load(tmp_path / "study.xlsx")
+    assert read_gold(review, panel) == {page["A2"].value: "Naevus"}

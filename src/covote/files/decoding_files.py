@@ -253,7 +253,7 @@ def decode_votes(
             head = head + part.review_head
             score = part.gold if score is None or part.gold is None else score + part.gold
             writers.write(part.written)
-        writers.finish(_corrected(tally, score))
+        writers.finish(_corrected(tally, score), votes.panel.classes)
     if output.stats is not None:
         if fitted.statistics is None:
             raise no_statistics(method)

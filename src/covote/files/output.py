@@ -18,6 +18,7 @@ from covote.errors import InputError
 from covote.files.review import ExpectedErrors, ReviewList, review_batch, review_list
 from covote.labels import Labels
 from covote.labels.files import WHAT, written
+from covote.panel import Name
 from covote.tables.arrow_names import arrow, id_array
 from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
@@ -120,11 +121,12 @@ class Writers:
         if self.review is not None:
             self.review.add(rows["review"])
 
-    def finish(self, doubt: ExpectedErrors) -> None:
-        """Write what needs all parts: the review list."""
+    def finish(self, doubt: ExpectedErrors, classes: Sequence[Name]) -> None:
+        """Write what needs all parts: the review list, in which one of the `classes` is chosen."""
         if self.review is not None and self.output.review is not None:
             until = self.output.review_until
-            self.review.write(self.output.review, None if until is None else doubt.needed(until))
+            most = None if until is None else doubt.needed(until)
+            self.review.write(self.output.review, most, [*map(str, classes)])
 
 
 def check_report(path: Place) -> None:

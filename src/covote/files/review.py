@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -281,15 +281,15 @@ class ReviewList:
             self._writer = pa.ipc.new_file(str(self._place), batch.schema)
         self._writer.write_batch(batch)
 
-    def write(self, path: str | os.PathLike[str], first: int | None) -> None:
-        """Write the list to a file, or the first rows of it."""
+    def write(self, path: str | os.PathLike[str], first: int | None, classes: Sequence[str]) -> None:
+        """Write the list to a file, or the first rows of it; a spreadsheet offers the classes."""
         self._writer.close()
         with pa.memory_map(str(self._place)) as opened:
             table = pa.ipc.open_file(opened).read_all()
             doubt, margin, violations = (np.asarray(table.column(name)) for name in _KEYS)
             order = most_doubtful(doubt, margin, violations)[:first]
             shown = table.drop_columns(list(_KEYS))
-            with writing(path, "review file") as writer:
+            with writing(path, "review file", choices={"label": classes}) as writer:
                 for start in range(0, len(order), _PIECE):
                     piece = shown.take(arrow(order[start : start + _PIECE])).combine_chunks()
                     for batch in piece.to_batches():

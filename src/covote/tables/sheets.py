@@ -20,6 +20,8 @@ from covote.tables.dialect import Row, workbook_and_sheet
 _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a ZIP bomb
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
 _MOST_CELLS = 1 << 25  # of a table, empty ones included
+_LISTS = "lists"  # the hidden sheet of what cells can be chosen from
+_MEASURED, _WIDEST = 1000, 50  # rows that decide how wide a column is, and the most letters
 _LONGEST = 32_767  # letters in a cell, as the format has it
 _EXACT = 10**15  # spreadsheets keep 15 digits of a number
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -72,14 +74,14 @@ def read_sheet(path: str | os.PathLike[str], choose: Choice | None = None) -> Sh
 
 
 def read_sheets(path: str | os.PathLike[str]) -> dict[str, Sheet]:
-    """Return the sheets of a workbook that have cells, by their names."""
-    from python_calamine import SheetTypeEnum
+    """Return the visible sheets of a workbook that have cells, by their names."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     found: dict[str, Sheet] = {}
     with _opened(path) as (book, packed):
         places = _places(packed)
         for page in book.sheets_metadata:
-            if page.typ == SheetTypeEnum.WorkSheet:
+            if page.typ == SheetTypeEnum.WorkSheet and page.visible == SheetVisibleEnum.Visible:
                 notes = _checked_cells(packed.read(places[page.name]), path)
                 rows = _rows(book.get_sheet_by_name(page.name), path)
                 if rows:
@@ -226,10 +228,15 @@ def _places(packed: zipfile.ZipFile) -> dict[str, str]:
     return found
 
 
-def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows as the only sheet of a spreadsheet; text stays text, even if it begins like a formula.
+def write_sheet(
+    path: str | os.PathLike[str],
+    rows: Sequence[Sequence[Any]],
+    choices: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Write rows as a sheet whose heading stays in view; text stays text, even if it begins like a formula.
 
-    Numbers with more digits than a spreadsheet keeps are written as text.
+    Cells of the columns in `choices` offer a list to choose from. Numbers with more digits than a spreadsheet
+    keeps are written as text.
     """
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
@@ -241,10 +248,29 @@ def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> 
         page = book.add_worksheet("covote")
         for number, row in enumerate(written):
             page.write_row(number, 0, row)
+        if written:
+            page.set_row(0, None, book.add_format({"bold": True}))
+            page.freeze_panes(1, 0)
+            page.autofilter(0, 0, len(written) - 1, len(written[0]) - 1)
+        for column in range(len(written[0]) if written else 0):
+            longest = max(len(str(row[column])) for row in written[:_MEASURED] if row[column] is not None)
+            page.set_column(column, column, min(max(longest, 6) + 2, _WIDEST))
+        for place, (name, listed) in enumerate((choices or {}).items()):
+            _offer(book, page, place, written[0].index(name), len(written), listed)
         try:
             book.close()
         except XlsxWriterException as error:
             raise FileError(f"cannot write {path}: {error}") from error
+
+
+def _offer(book: Any, page: Any, place: int, column: int, rows: int, listed: Sequence[str]) -> None:
+    """Let the cells of a column be chosen from a list, which a hidden sheet holds."""
+    hidden = book.get_worksheet_by_name(_LISTS) or book.add_worksheet(_LISTS)
+    hidden.hide()
+    hidden.write_column(0, place, listed)
+    letter = "ABCDEFGHIJ"[place]
+    source = f"={_LISTS}!${letter}$1:${letter}${len(listed)}"
+    page.data_validation(1, column, max(rows - 1, 1), column, {"validate": "list", "source": source})
 
 
 def _written(value: Any) -> Any:

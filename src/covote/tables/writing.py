@@ -7,10 +7,11 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,11 @@ class TableWriter:
     The file is the same byte for byte, whatever the parts (a spreadsheet has the time in it).
     """
 
-    def __init__(self, path: Path, kind: str, repeating: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, kind: str, repeating: Sequence[str], choices: Mapping[str, Sequence[str]]
+    ) -> None:
         self._path = path
+        self._choices = choices
         self._kind = kind
         self._repeating = repeating
         self._writer: Any = None
@@ -132,7 +136,7 @@ class TableWriter:
         if self._kind == "json":
             return _Lines(self._path)
         if self._kind == "xlsx":
-            return _Sheet(self._path, schema.names)
+            return _Sheet(self._path, schema.names, self._choices)
         if self._kind == "csv":
             return _Csv(self._path, schema.names)
         import pyarrow.parquet as pq
@@ -202,8 +206,9 @@ def _json_value(value: Any, narrow: bool) -> Any:
 class _Sheet:
     """Writes the rows of a spreadsheet."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
+    def __init__(self, path: Path, names: list[str], choices: Mapping[str, Sequence[str]]) -> None:
         self._path = path
+        self._choices = choices
         self._rows: list[list[Any]] = [names]
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -216,20 +221,24 @@ class _Sheet:
         self._rows += [list(row) for row in zip(*columns, strict=True)]
 
     def close(self) -> None:
-        write_sheet(self._path, self._rows)
+        write_sheet(self._path, self._rows, self._choices)
 
 
 @contextmanager
 def writing(
-    path: str | os.PathLike[str], what: str = "table", repeating: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    what: str = "table",
+    repeating: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[TableWriter]:
     """Yield a writer; the file appears if the block succeeds, and not at all otherwise.
 
-    `repeating` are columns with few different values, which Parquet stores by code.
+    `repeating` are columns with few different values, which Parquet stores by code. In a spreadsheet, cells
+    of the columns in `choices` offer a list to choose from.
     """
     kind = written_format(path, what)
     with atomic.replacing(path) as temporary:
-        writer = TableWriter(temporary, kind, repeating)
+        writer = TableWriter(temporary, kind, repeating, choices)
         try:
             yield writer
         finally:
