@@ -159,7 +159,7 @@ def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callab
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def interpreted() -> Iterator[None]:
     """Run the kernels of this thread as plain Python, for small work that must not wait for the compiler."""
     before, _inside.plain = getattr(_inside, "plain", False), True
     try:
@@ -170,7 +170,7 @@ def plainly() -> Iterator[None]:
 
 
 @contextmanager
-def running(mode: Literal["auto", "plain", "compiled"]) -> Iterator[None]:
+def kernel_mode(mode: Literal["auto", "plain", "compiled"]) -> Iterator[None]:
     """Run every kernel of this process as plain Python or compiled, whichever pays, to test both."""
     global _mode
     before, _mode = _mode, mode

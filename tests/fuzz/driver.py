@@ -120,7 +120,7 @@ def child(first: int, last: int, mode: str) -> None:
     from covote import compiled
 
     say = os.fdopen(os.dup(1), "w")
-    with compiled.running(mode):
+    with compiled.kernel_mode(mode):
         for number in range(first, last):
             folder = Path(tempfile.mkdtemp(prefix="covote-fuzz-"))
             print(json.dumps([number]), file=say, flush=True)

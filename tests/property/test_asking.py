@@ -47,7 +47,7 @@ def settle(asker, said):
 def test_elimination_is_never_wrong(data):
     panel = data.draw(covering_panels())
     truth = data.draw(st.integers(0, len(panel.classes) - 1))
-    with compiled.running("plain"):
+    with compiled.kernel_mode("plain"):
         asker = Asker(panel, 1, seed=data.draw(st.integers(0, 99)))
         settle(asker, answers_of(data.draw, panel, truth))
         assert asker.done[0]
@@ -60,7 +60,7 @@ def test_elimination_is_never_wrong(data):
 def test_repair_is_never_wrong_within_its_promise(data, wrong):
     panel = data.draw(covering_panels(times=2 * wrong + 1))
     truth = data.draw(st.integers(0, len(panel.classes) - 1))
-    with compiled.running("plain"):
+    with compiled.kernel_mode("plain"):
         asker = Asker(panel, 1, Repair(wrong=wrong))
         settle(asker, answers_of(data.draw, panel, truth, wrong))
         assert asker.done[0]
@@ -76,7 +76,7 @@ def test_the_posterior_is_that_of_bayes(data):
     prior = np.array(data.draw(st.lists(st.floats(0.1, 1), min_size=classes, max_size=classes)))
     prior /= prior.sum()
     said = answers_of(data.draw, panel, 0, wrong=2)
-    with compiled.running("plain"):
+    with compiled.kernel_mode("plain"):
         asker = Asker(panel, 1, Posterior(coin_table(panel, accuracy, (0, 0)), 1e-9, prior))
         settle(asker, said)
         asked = asker.votes().ragged.expert.tolist()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from covote import compiled
-from covote.compiled import helper, kernel, running
+from covote.compiled import helper, kernel, kernel_mode
 
 
 class Pair(NamedTuple):
@@ -56,7 +56,7 @@ def test_plain_and_compiled_loops_agree_with_arithmetic(mode):
     pair = Pair(np.arange(10), np.arange(10))
     expected = np.arange(10) ** 2 // 4
     out = np.zeros(10, dtype=np.int64)
-    with running(mode):
+    with kernel_mode(mode):
         assert outer(pair, out) == expected.sum() + 1
         assert out.tolist() == expected.tolist()
 
@@ -66,7 +66,7 @@ def test_numbers_wrap_around_without_a_warning_either_way(mode):
     value = 7
     for _ in range(20):
         value = (value * 1664525 + 1013904223) % 2**32
-    with running(mode):
+    with kernel_mode(mode):
         found = wrapped(7, 20)
     assert found == value
     assert type(found) is int
@@ -216,7 +216,7 @@ def test_the_caches_of_other_code_stay_where_they_are():
     import numba
 
     before = numba.config.CACHE_DIR
-    with running("compiled"):
+    with kernel_mode("compiled"):
         dot(Pair(np.arange(3), np.arange(3)), np.zeros(3, dtype=np.int64))
     assert before == numba.config.CACHE_DIR
 
@@ -253,7 +253,7 @@ def test_threads_that_meet_at_the_first_compiled_call_all_get_the_answer():
         start.wait()
         answers.append(int(total(np.arange(1000))))
 
-    with running("compiled"):
+    with kernel_mode("compiled"):
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -263,7 +263,7 @@ def test_threads_that_meet_at_the_first_compiled_call_all_get_the_answer():
 
 
 def test_the_mode_is_restored_after_an_error():
-    with pytest.raises(ZeroDivisionError), running("plain"):
+    with pytest.raises(ZeroDivisionError), kernel_mode("plain"):
         raise ZeroDivisionError
     assert compiled._mode == "auto"
 
@@ -279,5 +279,5 @@ def test_kernels_compile_where_nothing_can_be_kept():
     text = "def total(values):\n    whole = 0\n    for v in values:\n        whole += v\n    return whole"
     names = {}
     exec(compile(text, "/nowhere/kernels.py", "exec"), names)
-    with running("compiled"):
+    with kernel_mode("compiled"):
         assert kernel(names["total"])(np.arange(5)) == 10

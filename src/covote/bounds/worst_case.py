@@ -33,33 +33,35 @@ def worst_case_accuracy(panel: Panel) -> float:
     """
     classes = len(panel.classes)
     knows = panel.knows.astype(np.float32)
-    alike = knows.T @ knows == 0  # two classes without a common expert
-    np.fill_diagonal(alike, False)
+    uncovered = knows.T @ knows == 0  # two classes without a common expert
+    np.fill_diagonal(uncovered, False)
     # Classes of different components of this relation are covered with each other: their numbers add up.
-    parts = _components(alike)
-    return sum(_fewest_groups(alike[np.ix_(some, some)], panel.knows[:, some]) for some in parts) / classes
+    parts = _components(uncovered)
+    return (
+        sum(_fewest_groups(uncovered[np.ix_(some, some)], panel.knows[:, some]) for some in parts) / classes
+    )
 
 
-def _components(alike: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+def _components(uncovered: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    number, component = connected_components(csr_array(alike), directed=False)
+    number, component = connected_components(csr_array(uncovered), directed=False)
     for c in range(number):
         yield np.flatnonzero(component == c)
 
 
-def _fewest_groups(alike: NDArray[np.bool_], knows: NDArray[np.bool_]) -> float:
-    """Return the least total weight of groups of mutually alike classes that cover each class once.
+def _fewest_groups(uncovered: NDArray[np.bool_], knows: NDArray[np.bool_]) -> float:
+    """Return the least total weight of groups of classes without a common expert that cover each class once.
 
     Column generation: groups are added while one has a total price above 1. With the prices x and no group
     dearer than w, sum(x) / w is a lower bound (Farley, 1990, "A note on bounding a class of linear
     programming problems, including cutting stock problems"); at the end w is 1 and the bound is the result.
     """
-    size = len(alike)
+    size = len(uncovered)
     if size == 1:
         return 1.0
-    near = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in alike]
+    near = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in uncovered]
     best = float(knows.sum(axis=1).max(initial=1))  # the classes of one expert need a group each
     steps = MOST_STEPS
     member = np.empty((size, 0))
@@ -79,7 +81,7 @@ def _fewest_groups(alike: NDArray[np.bool_], knows: NDArray[np.bool_]) -> float:
 
 
 def _grown(near: list[int], price: NDArray[np.float64], start: int) -> int:
-    """Return a group from one class on: the dearest class that is alike to all others joins next."""
+    """Return a group from one class on: the dearest class that shares no expert with them joins next."""
     group, left = 1 << start, near[start]
     while left:
         k = max(_members(left), key=price.__getitem__)
@@ -111,7 +113,7 @@ def _dearer(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[li
     near = [sum(1 << place[j] for j in _members(near[k]) if j in place) for k in named]
     worth = price[named].tolist()
     everything = (1 << len(named)) - 1
-    apart = [everything & ~alike & ~(1 << k) for k, alike in enumerate(near)]
+    apart = [everything & ~uncovered & ~(1 << k) for k, uncovered in enumerate(near)]
     found: list[int] = []
     dearest = 1.0
     path = [(0.0, 0, everything)]
@@ -139,7 +141,7 @@ def _dearer(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[li
 def _beyond(apart: list[int], worth: list[float], left: int, budget: float) -> tuple[int, float]:
     """Return classes without which no group among those left is worth more than the budget; what is spent.
 
-    A group has at most one of several classes that are pairwise not alike. So the same price can be taken off
+    A group has at most one of several classes that are pairwise covered. So the same price can be taken off
     all of them for the cost of one, until nothing is left of the prices or of the budget.
     """
     rest = {k: worth[k] for k in _members(left)}

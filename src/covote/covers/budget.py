@@ -80,28 +80,28 @@ class Pool:
         return found
 
 
-def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = None) -> Affordable:
-    """Choose experts within the budget, including those in `kept`."""
-    empty = np.zeros_like(kept)
-    ways = [_greedy(pool, kept, kept, empty, by_cost) for by_cost in (True, False)]
+def afford(pool: Pool, required: Flags, effort: str, progress: Progress | None = None) -> Affordable:
+    """Choose experts within the budget, including those in `required`."""
+    empty = np.zeros_like(required)
+    ways = [_greedy(pool, required, required, empty, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
     lower = max(way.lower for way in ways)
     with Work(pool.touched + effort_named(effort).exchanging, progress) as work:
         better: Affordable | None = best
         while better is not None:
-            best, better = better, _exchanged(pool, better, kept, work)
-        best, all_seen = _branched(pool, best, kept, work)
+            best, better = better, _exchanged(pool, better, required, work)
+        best, all_seen = _branched(pool, best, required, work)
         lower = best.error if all_seen else lower
     return Affordable(best.chosen, best.error, min(lower, best.error))
 
 
-def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool) -> Affordable:
+def _greedy(pool: Pool, chosen: Flags, required: Flags, barred: Flags, by_cost: bool) -> Affordable:
     """Repeatedly add the expert that reduces the error most (for its cost), except the barred ones."""
     chosen, left, lower = chosen.copy(), pool.weights(chosen), 0.0
     while True:
         gains = pool.gains(left)
         error = float(left.sum() / 2)
-        lower = max(lower, error - _at_most(pool, gains, chosen, kept))
+        lower = max(lower, error - _at_most(pool, gains, chosen, required))
         can = pool.fits(chosen) & (gains > 0) & ~barred
         if not can.any():
             return Affordable(chosen, error, lower)
@@ -111,13 +111,13 @@ def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool
         pool.add(left, i)
 
 
-def _at_most(pool: Pool, gains: Array, chosen: Flags, kept: Flags) -> float:
+def _at_most(pool: Pool, gains: Array, chosen: Flags, required: Flags) -> float:
     """Return the most that any other experts could reduce the error by, if fractions could be hired.
 
     Whichever are chosen, each reduces the error by at most its gain next to the chosen ones (submodularity),
     and together they cost at most the budget that the experts who must stay leave over.
     """
-    return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[kept].sum()))
+    return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[required].sum()))
 
 
 def _parts(gains: Array, cost: Array, money: float) -> float:
@@ -134,23 +134,23 @@ def _over(pool: Pool, best: Affordable, work: Work) -> bool:
     return stopped or work.done >= work.total
 
 
-def _exchanged(pool: Pool, best: Affordable, kept: Flags, work: Work) -> Affordable | None:
+def _exchanged(pool: Pool, best: Affordable, required: Flags, work: Work) -> Affordable | None:
     """Replace one expert by others for the same money; return the first better choice, or None."""
-    for i in np.flatnonzero(best.chosen & ~kept):
-        barred, without = np.zeros_like(kept), best.chosen.copy()
+    for i in np.flatnonzero(best.chosen & ~required):
+        barred, without = np.zeros_like(required), best.chosen.copy()
         barred[i], without[i] = True, False
         for by_cost in (True, False):
             if _over(pool, best, work):
                 return None
-            found = _greedy(pool, without, kept, barred, by_cost)
+            found = _greedy(pool, without, required, barred, by_cost)
             if found.error < best.error * (1 - 1e-12):
                 return found
     return None
 
 
-def _branched(pool: Pool, best: Affordable, kept: Flags, work: Work) -> tuple[Affordable, bool]:
+def _branched(pool: Pool, best: Affordable, required: Flags, work: Work) -> tuple[Affordable, bool]:
     """Examine every choice that could be better while work remains; return the best, and if it is proved."""
-    open_choices = [(kept, np.zeros_like(kept))]
+    open_choices = [(required, np.zeros_like(required))]
     while open_choices:
         if _over(pool, best, work):
             return best, False

@@ -96,28 +96,28 @@ def select(
     redundancy = check_count(redundancy, "redundancy")
     effort_named(effort)
     check_count(seed, "seed", 0)
-    kept = _kept(panel, keep)
+    required = _required(panel, keep)
     if goal is not None:
         check_choice("goal", goal, GOALS)
         if budget is None:
             raise InputError("a goal says how to spend a budget; give a budget as well")
     if budget is not None:
-        return _within(panel, budget, redundancy, kept, accuracy, prior, goal, effort, progress)
+        return _within(panel, budget, redundancy, required, accuracy, prior, goal, effort, progress)
     if accuracy is not None or prior is not None:
         raise InputError("accuracy and prior say how to spend a budget; give a budget as well")
     _check_cover(panel, redundancy)
     # Experts who must stay, who cost nothing, or without whom a pair is lost.
-    fixed = kept | (panel.cost == 0) | _forced(panel, redundancy)
+    fixed = required | (panel.cost == 0) | _forced(panel, redundancy)
     problem = _rest(panel, fixed, redundancy)
     candidates = np.flatnonzero(~fixed)
     base = float(panel.cost[fixed].sum())
     chosen, lower, bound = _solve(problem, effort, seed, progress)
     inside = fixed.copy()
     inside[candidates[chosen]] = True
-    inside = _without_redundant(panel, inside, kept, redundancy)
+    inside = _without_redundant(panel, inside, required, redundancy)
     total = float(panel.cost[inside].sum())
     lower += base
-    counted, name = _counting(panel, kept, redundancy)
+    counted, name = _counting(panel, required, redundancy)
     if counted > lower:
         lower, bound = counted, name
     if total - lower <= 1e-9 * total:
@@ -132,7 +132,7 @@ def select(
 
 
 def _within(
-    panel: Panel, budget: float, redundancy: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
+    panel: Panel, budget: float, redundancy: int, required: Flags, accuracy: Any, prior: ArrayLike | None,
     goal: str | None, effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
     """Return the experts within a budget who have the smallest bound on the error."""
@@ -140,15 +140,15 @@ def _within(
         raise InputError("with a budget, redundancy cannot be promised; leave it out")
     if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 <= float(budget) < math.inf:
         raise InputError(f"budget={budget!r} must be a number, 0 or more")
-    least = float(panel.cost[kept].sum())
+    least = float(panel.cost[required].sum())
     if least > budget:
         raise InputError(f"the experts that must stay cost {least:g}, more than the budget of {budget:g}")
     rates = check_accuracy(1.0 if accuracy is None else accuracy, panel)
     pool = Pool(panel, float(budget), rates, check_prior(prior, len(panel.classes)))
-    found = afford(pool, kept, effort, progress)
+    found = afford(pool, required, effort, progress)
     chosen, error = found.chosen, found.error
     if goal == "worst-case":
-        chosen = _exchanged(panel, pool, chosen, kept)
+        chosen = _exchanged(panel, pool, chosen, required)
         error = float(pool.weights(chosen).sum() / 2)
     error, lower = min(1.0, error), min(1.0, found.lower)
     if error - lower <= 1e-12:
@@ -158,7 +158,7 @@ def _within(
     return result.with_certificate(Certificate(error, lower, "submodular", how, int(result.covers())))
 
 
-def _exchanged(panel: Panel, pool: Pool, chosen: Flags, kept: Flags) -> Flags:
+def _exchanged(panel: Panel, pool: Pool, chosen: Flags, required: Flags) -> Flags:
     """Add and exchange experts while that raises the accuracy in the worst case."""
 
     def guaranteed(some: Flags) -> float:
@@ -168,7 +168,7 @@ def _exchanged(panel: Panel, pool: Pool, chosen: Flags, kept: Flags) -> Flags:
     better: Flags | None = chosen
     while better is not None:
         chosen, better = better, None
-        for out in (None, *np.flatnonzero(chosen & ~kept).tolist()):
+        for out in (None, *np.flatnonzero(chosen & ~required).tolist()):
             base = chosen.copy()
             if out is not None:
                 base[out] = False
@@ -233,14 +233,14 @@ def round_up(bound: float, unit: float) -> float:
     return ceil(bound / unit - 1e-6) * unit if unit > 0 else bound
 
 
-def _kept(panel: Panel, keep: Iterable[Name]) -> Flags:
+def _required(panel: Panel, keep: Iterable[Name]) -> Flags:
     if not isinstance(keep, Iterable | int | np.integer):
         raise InputError(f"keep={keep!r}; give the names of the experts that must stay")
     names = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
-    kept = np.zeros(len(panel), dtype=bool)
+    required = np.zeros(len(panel), dtype=bool)
     for name in names:
-        kept[panel.expert_index(name)] = True
-    return kept
+        required[panel.expert_index(name)] = True
+    return required
 
 
 def _check_cover(panel: Panel, redundancy: int) -> None:
@@ -272,23 +272,23 @@ def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
     return pool_cover(panel.knows[~fixed], need, panel.cost[~fixed])
 
 
-def _without_redundant(panel: Panel, inside: Flags, kept: Flags, redundancy: int) -> Flags:
+def _without_redundant(panel: Panel, inside: Flags, required: Flags, redundancy: int) -> Flags:
     """Drop redundant experts, the most expensive first."""
     inside = inside.copy()
     counts = panel.only(*(panel.names[i] for i in np.flatnonzero(inside))).pair_counts()
     np.fill_diagonal(counts, np.iinfo(np.int32).max)
     for i in np.argsort(-panel.cost, kind="stable"):
         known = np.flatnonzero(panel.knows[i])
-        if inside[i] and not kept[i] and counts[np.ix_(known, known)].min() > redundancy:
+        if inside[i] and not required[i] and counts[np.ix_(known, known)].min() > redundancy:
             inside[i] = False
             counts[np.ix_(known, known)] -= 1
     return inside
 
 
-def _counting(panel: Panel, kept: Flags, redundancy: int) -> tuple[float, str]:
+def _counting(panel: Panel, required: Flags, redundancy: int) -> tuple[float, str]:
     """Return the least cost of as many experts as every cover by experts of this size needs."""
     if len(panel.classes) < 2 or len(panel) == 0:
         return 0.0, "no pairs"
     fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), redundancy)
-    others = np.sort(panel.cost[~kept])[: max(0, fewest - int(kept.sum()))]
-    return float(panel.cost[kept].sum() + others.sum()), f"cheapest {fewest} experts ({name})"
+    others = np.sort(panel.cost[~required])[: max(0, fewest - int(required.sum()))]
+    return float(panel.cost[required].sum() + others.sum()), f"cheapest {fewest} experts ({name})"

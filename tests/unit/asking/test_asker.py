@@ -67,7 +67,7 @@ def test_answers_kernels_give_the_same_plain_and_compiled(rule):
     votes = simulate(panel, np.arange(40) % 8, accuracy=0.9, seed=3)
     found = []
     for mode in ("plain", "compiled"):
-        with compiled.running(mode):
+        with compiled.kernel_mode(mode):
             asker = Asker(panel, 40, rule, seed=5)
             ask(asker, votes)
             found.append((asker.labels().index.tolist(), asker.votes().dense.tolist(), asker.spent))

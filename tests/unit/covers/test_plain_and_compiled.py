@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, complete, design, select
-from covote.compiled import running
+from covote.compiled import kernel_mode
 from covote.covers.random_kernels import chance
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import anneal_blowup
@@ -45,15 +45,15 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_both_ways_give_the_same(case):
-    with running("plain"):
+    with kernel_mode("plain"):
         plain = CASES[case]()
-    with running("compiled"):
+    with kernel_mode("compiled"):
         compiled = CASES[case]()
     assert np.array_equal(plain, compiled)
 
 
 @pytest.mark.slow
 def test_a_plain_design_covers():
-    with running("plain"):
+    with kernel_mode("plain"):
         panel = design(12, 5, effort="fast")
     assert covers([np.flatnonzero(row) for row in panel.knows], 12)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from covote.bounds import best_lower_bound
-from covote.compiled import running
+from covote.compiled import kernel_mode
 from covote.covers import design
 from covote.covers.blocks import without_room
 from covote.covers.constructions import recursions
@@ -50,9 +50,9 @@ def test_larger_plans_build_what_they_promise(classes, size):
 
 
 def test_plain_and_compiled_rules_fill_the_same_table():
-    with running("plain"):
+    with kernel_mode("plain"):
         plain = recursions.table.__wrapped__(9, 60)
-    with running("compiled"):
+    with kernel_mode("compiled"):
         compiled = recursions.table.__wrapped__(9, 60)
     assert (plain.size == compiled.size).all()
     assert (plain.plan == compiled.plan).all()

@@ -57,7 +57,7 @@ def test_em_agrees_with_the_plain_algorithm(how):
     panel = Panel.from_blocks(list("abcde"), ["abc", "cde", "abd", "bce", "ade"])
     truth = np.random.default_rng(1).integers(0, 5, 60)
     votes = simulate(panel, truth, accuracy=0.8, none_rate=(0.1, 0.7), missing=0.2, seed=2)
-    with compiled.running(how):
+    with compiled.kernel_mode(how):
         found = decode(votes, method="em", iterations=3, tolerance=0.0, proba=True)
     expected = plain_em(votes.dense.tolist(), panel, 3)
     heard = (votes.dense != -1).any(axis=1)

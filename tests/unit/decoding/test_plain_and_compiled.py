@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
-from covote.compiled import running
+from covote.compiled import kernel_mode
 from covote.decoding.fusion import given
 
 PANEL = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
@@ -37,9 +37,9 @@ SOFT_METHODS = {"learned": {}, "learned, gold": {"gold": GOLD}}
 
 def both_ways(task):
     """Return what a task finds as plain Python and compiled."""
-    with running("plain"):
+    with kernel_mode("plain"):
         plain = task()
-    with running("compiled"):
+    with kernel_mode("compiled"):
         return plain, task()
 
 

@@ -47,7 +47,7 @@ class Blowup(NamedTuple):
         How many experts a line of each load takes.
     limit
         The most classes of one point; fewer than all, so that at least two points have some.
-    kept, moved
+    best, moved
         The best weights, and scratch space for the points of a move.
     """
 
@@ -58,7 +58,7 @@ class Blowup(NamedTuple):
     load: Ints
     support: Ints
     cost: Ints
-    kept: Ints
+    best: Ints
     moved: Ints
     limit: int
 
@@ -67,14 +67,14 @@ class Blowup(NamedTuple):
 def anneal_weights(
     blowup: Blowup, moves: int, hot: float, cold: float, target: int, now: int, state: State
 ) -> None:
-    """Anneal the weights, starting from the cost `now`; `blowup.kept` gets the best weights.
+    """Anneal the weights, starting from the cost `now`; `blowup.best` gets the best weights.
 
     A move changes only the lines on its points. A move that raises the cost is undone unless it is accepted
     by chance.
     """
     weights = blowup.weights
     best = now
-    kept, moved = blowup.kept, blowup.moved
+    found, moved = blowup.best, blowup.moved
     temperature = hot
     for step in range(moves):
         if step & 255 == 0:
@@ -90,7 +90,7 @@ def anneal_weights(
         if now < best:
             best = now
             for p in range(len(weights)):
-                kept[p] = weights[p]
+                found[p] = weights[p]
             if best <= target:
                 break
 

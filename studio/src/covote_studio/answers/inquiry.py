@@ -106,7 +106,7 @@ class Inquiry:
         unsaid = self._unsaid(state, answers)
         if unsaid is None:
             money, order = np.array([np.inf]), self._order.of(np.zeros(1, dtype=np.int64), item_id)
-            with compiled.plainly():
+            with compiled.interpreted():
                 row = int(choose(self._panel_rule, state, among[None], self._panel.cost, money, order)[0])
         else:
             row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
