@@ -31,7 +31,6 @@ from onnx import TensorProto, helper
 
 import covote
 from covote import Panel
-from covote.engines import Local
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.data import DataPlace
 from covote.labelling.preparing import prepare
@@ -102,7 +101,7 @@ def compare(folder, sizes, labels, rows, batch, rounds):
             questions = [Question(0, start, stop, None, ready.seen[start]) for start, stop in spans]
 
             def asked():
-                for reply in Local().map(partial(ask, job), questions):
+                for reply in map(partial(ask, job), questions):
                     with kept.transaction():
                         kept.insert("e", reply.question.start, reply.answers.label, reply.answers.probability)
 

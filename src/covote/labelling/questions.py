@@ -1,4 +1,4 @@
-"""Asking one expert about one batch: the unit of work, the same on this machine and on a cluster.
+"""Asking one expert about one batch: the unit of work.
 
 Servers wait more than they work: several are asked at the same time, each one question after another.
 """
