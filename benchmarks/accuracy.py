@@ -177,11 +177,11 @@ def measure_gold(case: Case, kind: str, votes: Votes, form: str, numbers: Number
         rest = gold < 0
         if np.bincount(gold[gold >= 0]).mean() < per_class - 1 or rest.sum() < 100:
             continue
-        base = decode(votes, method="authority").chances(case.truth)[rest].mean()
+        base = decode(votes, method="authority").expected_score(case.truth)[rest].mean()
         labels = decode(votes, gold=gold)
         what = f"learned, {per_class} gold items per class, {form}"
         numbers["errors"][what][kind].append(calibration(labels, case.truth, rest))
-        numbers["gold"][what][kind].append(100 * (labels.chances(case.truth)[rest].mean() - base))
+        numbers["gold"][what][kind].append(100 * (labels.expected_score(case.truth)[rest].mean() - base))
 
 
 def table(rows: Table, form: str, worst: str) -> list[str]:

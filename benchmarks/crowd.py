@@ -51,7 +51,8 @@ def crowd_table(data: Path, only: tuple[str, ...] = (), largest: int = LARGEST) 
             continue
         known = truth >= 0
         right = [
-            accuracy(decode(votes, method=method).chances(np.maximum(truth, 0)), known) for method in METHODS
+            accuracy(decode(votes, method=method).expected_score(np.maximum(truth, 0)), known)
+            for method in METHODS
         ]
         right += [
             accuracy(peer(frame).reindex(votes.items).to_numpy() == truth, known) for peer in peers.values()

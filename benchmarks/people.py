@@ -33,7 +33,9 @@ def measured(
     panel = panel.without(*(panel.names[i] for i in rng.permutation(len(panel))[:removed]))
     truth = rng.integers(0, classes, items)
     votes = covote.simulate(panel, truth, noise="similar", accuracy=accuracy, seed=seed)
-    return {m: float(covote.decode(votes, method=m, evidence=False).chances(truth).mean()) for m in METHODS}
+    return {
+        m: float(covote.decode(votes, method=m, evidence=False).expected_score(truth).mean()) for m in METHODS
+    }
 
 
 def main() -> None:

@@ -168,7 +168,7 @@ def panel_chances(
 ) -> NDArray[np.float64]:
     """Return how likely each item is labelled right by one of `METHODS`: 1, 0, or what a fair draw gives."""
     soft, options = METHODS[method]
-    found: NDArray[np.float64] = decode(experts.votes(subsets, split, soft=soft), **options).chances(
+    found: NDArray[np.float64] = decode(experts.votes(subsets, split, soft=soft), **options).expected_score(
         experts.truth(split)
     )
     return found
@@ -202,4 +202,4 @@ def label_accuracy(votes: Votes, truth: NDArray[np.int64], method: str = "learne
 
     A panel may leave a class without an expert; such a class is never a label.
     """
-    return float(decode(votes, method=method, **options).chances(truth).mean())
+    return float(decode(votes, method=method, **options).expected_score(truth).mean())

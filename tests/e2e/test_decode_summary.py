@@ -94,7 +94,7 @@ def test_gold_items_show_that_another_method_is_better():
     def advice(method):
         return better_than_default(votes, gold, fit(InMemory(votes), make(method, {})))
 
-    right = {m: decode(votes, method=m).chances(truth)[:200].sum() for m in ("authority", "em")}
+    right = {m: decode(votes, method=m).expected_score(truth)[:200].sum() for m in ("authority", "em")}
     more = f"{right['em'] - right['authority']:,.0f}"
     assert advice("authority").startswith(f"Method em labels {more} more of 200 gold items right (p = ")
     assert advice("em") == ""

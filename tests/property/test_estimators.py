@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decoding import DECODERS, InMemory, Statistics, learned, linear
+from covote.decoding import DECODERS, InMemory, Statistics, learn_weights, linear
 from covote.decoding.answer_model import AnswerModel
 from covote.decoding.fusion import coupled
 from covote.decoding.learned_weights import FitToVote
@@ -48,7 +48,7 @@ def test_em_equals_the_plain_twin(case, shrinkage):
     options = {"iterations": 4, "tolerance": 0.0, "shrinkage": shrinkage}
     labels = decode(Votes.from_dense(rows, panel), method="em", **options)
     accuracy, posterior = plain.one_coin(panel, rows, 4, shrinkage)
-    weights = learned(InMemory(Votes.from_dense(rows, panel)), DECODERS["em"](**options))
+    weights = learn_weights(InMemory(Votes.from_dense(rows, panel)), DECODERS["em"](**options))
     np.testing.assert_allclose(weights.parameters, accuracy, atol=1e-5)
     check_posterior(labels, posterior)
 
@@ -137,9 +137,9 @@ def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, c
     first, second = (count(part, weights) for part in (votes.part(0, cut), votes.part(cut, len(rows))))
     for added in (first + second, second + first):
         same_counts(added, whole)
-    continued = learned(InMemory(votes.part(cut, len(rows))), DECODERS[method](past=first))
+    continued = learn_weights(InMemory(votes.part(cut, len(rows))), DECODERS[method](past=first))
     if method != "learned":
-        same_counts(learned(InMemory(votes), DECODERS[method](iterations=1)).statistics, whole)
+        same_counts(learn_weights(InMemory(votes), DECODERS[method](iterations=1)).statistics, whole)
     assert continued.statistics.items == len(rows)
 
 

@@ -139,7 +139,7 @@ def test_the_chance_of_a_tie_is_that_of_a_fair_draw():
         expected = [
             (name in labels.tied_classes(n)) / max(len(labels.tied_classes(n)), 1) for n in range(len(labels))
         ]
-        assert labels.chances([k] * len(labels)).tolist() == expected
+        assert labels.expected_score([k] * len(labels)).tolist() == expected
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "xlsx"])

@@ -11,7 +11,7 @@ from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, advice, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
-from covote.decoding.loop import DecodeOptions, Decoder, InMemory, Parts, Pass, decode_parts, learned
+from covote.decoding.loop import DecodeOptions, Decoder, InMemory, Parts, Pass, decode_parts, learn_weights
 from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
 from covote.decoding.statistics import Statistics
@@ -39,7 +39,7 @@ __all__ = [
     "expert_report",
     "explain",
     "labels_from_scores",
-    "learned",
+    "learn_weights",
     "make",
     "pair_agreement",
 ]

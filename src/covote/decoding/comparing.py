@@ -206,13 +206,15 @@ def better_than_default(votes: Votes, gold: Gold, fitted: Fitted) -> str:
     held_out = fitted.held_out(votes)
     index = labels.index if held_out is None else held_out[rows]
     right = {
-        DEFAULT: np.where(index >= 0, index == truth, np.where(labels.index < 0, labels.chances(truth), 0))
+        DEFAULT: np.where(
+            index >= 0, index == truth, np.where(labels.index < 0, labels.expected_score(truth), 0)
+        )
     }
     for name in CANDIDATES:
         if name != DEFAULT:
             with warnings.catch_warnings(), suppress(CovoteError):
                 warnings.simplefilter("ignore", UserWarning)
-                right[name] = _decoded(votes, make(name, {}))[rows].chances(truth)
+                right[name] = _decoded(votes, make(name, {}))[rows].expected_score(truth)
     best = _choice(right, len(CANDIDATES) - 1)
     if best == DEFAULT:
         return ""
@@ -255,7 +257,7 @@ def _scored(
     """Return whether the gold items get the right label, each by weights that were learned without it."""
     if not _learns_from_gold(decoder):
         labels = _decoded(votes, decoder)[rows]
-        return labels.chances(truth), int((labels.index < 0).sum())
+        return labels.expected_score(truth), int((labels.index < 0).sum())
     right, open_items = np.zeros(len(rows)), 0
     for f in np.unique(fold):
         shown, scored = fold != f, fold == f
@@ -263,7 +265,7 @@ def _scored(
         known[votes.start + rows[shown]] = truth[shown]
         options: dict[str, Any] = {"gold": known}
         labels = _decoded(votes, replace(decoder, **options))[rows[scored]]
-        right[scored] = labels.chances(truth[scored])
+        right[scored] = labels.expected_score(truth[scored])
         open_items += int((labels.index < 0).sum())
     return right, open_items
 

@@ -222,7 +222,7 @@ def fit(parts: Parts, decoder: Decoder, wanted: DecodeOptions = DecodeOptions())
         raise no_proba(decoder)
     # Items with the same answers have the same label, unless some of them are known.
     rows = parts.distinct() if wanted.gold is None else None
-    fitted = Fitted(decoder, learned(parts if rows is None else InMemory(rows), decoder), wanted)
+    fitted = Fitted(decoder, learn_weights(parts if rows is None else InMemory(rows), decoder), wanted)
     if rows is None or wanted.proba:  # probabilities of all classes would take too much memory
         return fitted
     return replace(fitted, known=LabelledRows(rows.rows, fitted(rows)))
@@ -235,7 +235,7 @@ def no_proba(decoder: Decoder) -> InputError:
     )
 
 
-def learned(parts: Parts, decoder: Decoder) -> Any:
+def learn_weights(parts: Parts, decoder: Decoder) -> Any:
     """Return the decoder's weights, learned from all parts."""
     weights = decoder.start(parts.panel)
     for one in decoder.passes:

@@ -261,13 +261,13 @@ class Labels:
             for n in np.asarray(positions, dtype=np.int64)
         ]
 
-    def chances(self, truth: ArrayLike) -> NDArray[np.float64]:
+    def expected_score(self, truth: ArrayLike) -> NDArray[np.float64]:
         """Return the score of each label: 1 or 0, or in a tie without label the chance of a fair draw.
 
         `truth` has the true class of every item as an index.
 
-        >>> index, tied = np.array([0, -1]), np.array([False, True])
-        >>> Labels(Panel(2, [[1, 1]]), index, tied, Ties(np.array([0, 2]), np.array([0, 1]))).chances([0, 1])
+        >>> index, ties = np.array([0, -1]), Ties(np.array([0, 2]), np.array([0, 1]))
+        >>> Labels(Panel(2, [[1, 1]]), index, np.array([False, True]), ties).expected_score([0, 1])
         array([1. , 0.5])
         """
         true = np.asarray(truth)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import DECODERS, Decoder, InMemory, learned, make
+from covote.decoding import DECODERS, Decoder, InMemory, learn_weights, make
 from covote.decoding.fusion import coupled
 from covote.decoding.linear import softmax
 from covote.decoding.loop import estimates
@@ -189,7 +189,7 @@ class FittedPanel:
             return self
         weights = decoder.start(self.panel)
         if decoder.passes:
-            weights = learned(InMemory(self.votes(X)), decoder)
+            weights = learn_weights(InMemory(self.votes(X)), decoder)
         return replace(self, trained=FittedDecoder(decoder, weights, self.panel))
 
     @property

@@ -53,6 +53,6 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
         experts=float(np.mean(inside)),
         sure=int(np.sum(~labels.tied & (labels.violations == 0))),
         tied=int(np.sum(labels.tied)),
-        panel_accuracy=float(labels.chances(test_truth).mean()),
+        panel_accuracy=float(labels.expected_score(test_truth).mean()),
         centralised=float(model.score(test, test_truth)),
     )

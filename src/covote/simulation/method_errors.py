@@ -123,7 +123,7 @@ def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: 
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(panel.classes), items)
     labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
-    chance = labels.chances(truth)
+    chance = labels.expected_score(truth)
     orphans = np.flatnonzero(~panel.knows.any(axis=0))
     if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
         impossible = labels.violations > 0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
-from covote.decoding import DECODERS, InMemory, Statistics, learned
+from covote.decoding import DECODERS, InMemory, Statistics, learn_weights
 from covote.decoding.gold import gold_rows
 from covote.errors import FileError, InputError, TooLargeError
 from covote.votes.rows import row_parts
@@ -35,7 +35,7 @@ def similar(panel, items=2000, seed=0):
 
 def test_em_learns_who_is_good():
     votes, truth = crowd()
-    weights = learned(InMemory(votes), DECODERS["em"]())
+    weights = learn_weights(InMemory(votes), DECODERS["em"]())
     expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
     np.testing.assert_allclose(weights.parameters, expected, atol=0.06)
     majority = (decode(votes, method="authority").index == truth).mean()
@@ -89,7 +89,7 @@ def test_gold_must_name_classes_and_items():
 @pytest.mark.parametrize("suffix", ["json", "npz"])
 def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
     votes, _ = similar(FANO, items=300)
-    monday = learned(InMemory(votes.part(0, 150)), DECODERS[method]()).statistics
+    monday = learn_weights(InMemory(votes.part(0, 150)), DECODERS[method]()).statistics
     monday.save(tmp_path / f"monday.{suffix}")
     loaded = Statistics.load(tmp_path / f"monday.{suffix}")
     assert loaded.method == monday.method
@@ -103,8 +103,8 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
 
 def test_later_votes_are_added_to_what_was_learned_before():
     votes, truth = similar(FANO.without("expert-1"), items=300)
-    monday = learned(InMemory(votes.part(0, 250)), DECODERS["learned"]()).statistics
-    tuesday = learned(InMemory(votes.part(250, 300)), DECODERS["learned"](past=monday)).statistics
+    monday = learn_weights(InMemory(votes.part(0, 250)), DECODERS["learned"]()).statistics
+    tuesday = learn_weights(InMemory(votes.part(250, 300)), DECODERS["learned"](past=monday)).statistics
     assert tuesday.items == 300
     assert tuesday.held_out.answers == monday.held_out.answers + votes.part(250, 300).answers
     assert (tuesday.counts >= monday.counts).all()
@@ -115,11 +115,11 @@ def test_later_votes_are_added_to_what_was_learned_before():
 def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
     votes, _ = crowd(30)
     other, _ = crowd(30, experts=3, accuracy=(0.9, 0.8, 0.7))
-    em = learned(InMemory(votes), DECODERS["em"]()).statistics
+    em = learn_weights(InMemory(votes), DECODERS["em"]()).statistics
     with pytest.raises(InputError, match="different panels"):
-        em + learned(InMemory(other), DECODERS["em"]()).statistics
+        em + learn_weights(InMemory(other), DECODERS["em"]()).statistics
     with pytest.raises(InputError, match="'em' and of 'dawid-skene'"):
-        em + learned(InMemory(votes), DECODERS["dawid-skene"]()).statistics
+        em + learn_weights(InMemory(votes), DECODERS["dawid-skene"]()).statistics
     with pytest.raises(InputError, match=r"\.json or \.npz"):
         em.save(tmp_path / "stats.csv")
     for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK")):
@@ -161,7 +161,7 @@ def test_class_sizes_may_be_given_or_learned():
     truth = np.repeat([0, 1], [900, 100])
     votes = simulate(panel, truth, accuracy=0.7, seed=3)
     right = {
-        str(prior): decode(votes, method="em", prior=prior).chances(truth).mean()
+        str(prior): decode(votes, method="em", prior=prior).expected_score(truth).mean()
         for prior in (None, "learned", [9, 1], {0: 9, 1: 1})
     }
     assert right["learned"] > right["None"] + 0.05
@@ -191,7 +191,7 @@ def test_ten_thousand_classes():
     dense = Votes.from_dense(votes, panel)
     for method in ("learned", "em"):
         assert (decode(dense, method=method).index == truth).mean() > 0.9
-    counts = learned(InMemory(dense), DECODERS["learned"]()).statistics
+    counts = learn_weights(InMemory(dense), DECODERS["learned"]()).statistics
     assert counts.counts.nnz < 40 * experts * 30  # sparse: the table would have 300 million
     more = counts + counts
     assert more.items == 80

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
-from covote.decoding import InMemory, Statistics, learned, methods, who_answered
+from covote.decoding import InMemory, Statistics, learn_weights, methods, who_answered
 from covote.decoding.cross_validation import choose
 from covote.decoding.fusion import coupled
 from covote.decoding.linear import UNIT
@@ -150,7 +150,7 @@ def plain(panel, votes, habits, given=None):
 
 
 def chosen(votes):
-    return learned(InMemory(votes), LearnedVote()).choice
+    return learn_weights(InMemory(votes), LearnedVote()).choice
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -161,7 +161,7 @@ def test_labels_and_confidence_are_those_of_the_rule(soft, gone, habits, monkeyp
     votes, given, _ = real_looking(400, panel=panel)
     given = given if soft else None
     whole = Votes.from_dense(votes, panel, probabilities=given)
-    right = learned(InMemory(whole), LearnedVote())
+    right = learn_weights(InMemory(whole), LearnedVote())
     monkeypatch.setattr(methods.learned, "choose", partial(with_habits, habits=habits, like=right.choice))
     labels = decode(whole, proba=True, odds=1)
     expected, posterior = plain(panel, votes, habits, given)
@@ -183,7 +183,7 @@ def test_experts_who_mean_the_same_by_their_probabilities_are_coupled():
     panel = FANO.without("expert-1", "expert-4")
     votes, given, _ = real_looking(400, panel=panel, noise=(1.0,), certain=None)
     whole = Votes.from_dense(votes, panel, probabilities=given)
-    found = learned(InMemory(whole), LearnedVote())
+    found = learn_weights(InMemory(whole), LearnedVote())
     assert found.couples
     _, posterior = plain(panel, votes, found.choice.habits, given)
     np.testing.assert_allclose(decode(whole, proba=True).proba, posterior, atol=1e-4)
@@ -195,14 +195,14 @@ def test_experts_who_mean_the_same_by_their_probabilities_are_coupled():
     rest = Votes.from_dense(
         np.delete(votes, panel.names.index("expert-2"), 1), few, probabilities=given[:, cut]
     )
-    assert not learned(InMemory(rest), LearnedVote()).couples
+    assert not learn_weights(InMemory(rest), LearnedVote()).couples
 
 
 def test_the_test_on_held_out_answers_is_that_of_the_formula():
     votes, _, _ = real_looking(300, panel=FANO)
     whole = Votes.from_dense(votes, FANO)
-    found = learned(InMemory(whole), LearnedVote()).statistics.held_out
-    sample = next(iter([DrawSample(choose).count(whole, learned(InMemory(whole), LearnedVote()))]))
+    found = learn_weights(InMemory(whole), LearnedVote()).statistics.held_out
+    sample = next(iter([DrawSample(choose).count(whole, learn_weights(InMemory(whole), LearnedVote()))]))
     halves = [half.votes(FANO) for half in sample.distinct().drawn(1.0).halves()]
     assert sum(int(half.times.sum()) for half in halves) == 300
     dense = [half.to_dense().dense.repeat(half.times, axis=0) for half in halves]
@@ -364,9 +364,9 @@ def some_people(guess="uniform", seed=0, items=1500, classes=12, experts=25, ans
 def test_the_habits_of_people_are_recognised(guess):
     votes, truth = some_people(guess)
     assert chosen(votes).habits in {"uniform": ["none"], "common": ["common", "own"], "own": ["own"]}[guess]
-    majority = decode(votes, method="majority").chances(truth).mean()
+    majority = decode(votes, method="majority").expected_score(truth).mean()
     labels = decode(votes)
-    assert labels.chances(truth).mean() > majority + 0.02
+    assert labels.expected_score(truth).mean() > majority + 0.02
     wrong = (labels.index != truth).sum()
     # With habits of their own, experts are taken for models, who make mistakes together.
     assert 0.7 < (1 - labels.confidence).sum() / wrong < (1.4 if guess == "uniform" else 3)
@@ -377,7 +377,10 @@ def test_class_sizes_count_where_held_out_answers_say_so():
     unequal, truth = some_people(size=1.0 / np.arange(1, 13) ** 1.5)
     assert not chosen(equal).sizes
     assert chosen(unequal).sizes
-    assert decode(unequal).chances(truth).mean() > decode(unequal, method="em").chances(truth).mean()
+    assert (
+        decode(unequal).expected_score(truth).mean()
+        > decode(unequal, method="em").expected_score(truth).mean()
+    )
 
 
 def test_who_answered_counts_where_people_answer_what_they_know():
@@ -385,11 +388,11 @@ def test_who_answered_counts_where_people_answer_what_they_know():
     known, truth = some_people(readiness=4.0)
     assert chosen(everything).readiness == 0
     assert chosen(known).readiness >= 2
-    assert decode(known).chances(truth).mean() > 0.95
+    assert decode(known).expected_score(truth).mean() > 0.95
     # Whoever answers everything says nothing by answering.
     panel = Panel(12, np.vstack([known.panel.knows, np.ones((1, 12), bool)]))
     always = Votes.from_dense(np.column_stack([known.dense, truth]), panel)
-    weights = learned(InMemory(always), LearnedVote())
+    weights = learn_weights(InMemory(always), LearnedVote())
     assert weights.selects.tolist() == [True] * 25 + [False]
 
 
@@ -444,7 +447,7 @@ def test_an_answer_without_a_probability_counts_as_a_plain_one():
     half = given.copy()
     half[:, :6] = np.nan  # experts 0 and 1 are people
     mixed = Votes.from_dense(votes, RING, probabilities=half)
-    weights = learned(InMemory(mixed), LearnedVote())
+    weights = learn_weights(InMemory(mixed), LearnedVote())
     assert weights.curves.seen.tolist() == [False, False, True, True, True]
     assert not weights.couples
 
@@ -456,10 +459,10 @@ def test_a_crowd_learns_who_is_right():
     votes = Votes.from_dense(
         np.where(right, truth[:, None], rng.integers(0, 4, (600, 7))), Panel(4, np.ones((7, 4)))
     )
-    found = learned(InMemory(votes), LearnedVote())
+    found = learn_weights(InMemory(votes), LearnedVote())
     assert found.notes == ("everyone knows every class",)
-    majority = decode(votes, method="authority").chances(truth).mean()
-    assert decode(votes).chances(truth).mean() > majority + 0.01
+    majority = decode(votes, method="authority").expected_score(truth).mean()
+    assert decode(votes).expected_score(truth).mean() > majority + 0.01
 
 
 # Gold

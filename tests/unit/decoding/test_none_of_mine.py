@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, compiled, decode, design, simulate
-from covote.decoding import InMemory, learned, make
+from covote.decoding import InMemory, learn_weights, make
 from covote.decoding.statistics import Statistics
 
 
@@ -72,14 +72,14 @@ def test_people_who_decline_what_they_do_not_know_are_not_taken_for_careless():
     panel = Panel(10, knows)
     truth = rng.integers(0, 10, 1000)
     votes = simulate(panel, truth, accuracy=0.9, none_rate=(0.03, 0.8), missing=0.9, seed=1)
-    right = {m: decode(votes, method=m).chances(truth).mean() for m in ("em", "majority", "authority")}
+    right = {m: decode(votes, method=m).expected_score(truth).mean() for m in ("em", "majority", "authority")}
     assert right["em"] > max(right["majority"], right["authority"])
 
 
 def statistics(votes, gold, **options):
     """What is learned with rates of "none of mine"."""
     decoder = make("em", options, gold)
-    return learned(InMemory(votes, 1), decoder).statistics
+    return learn_weights(InMemory(votes, 1), decoder).statistics
 
 
 def test_statistics_with_rates_are_kept_and_continued(tmp_path):

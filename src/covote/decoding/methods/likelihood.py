@@ -50,7 +50,7 @@ class LogWeights:
         found[:, ~self.possible] = NO_EVIDENCE
         return found
 
-    def chances(self, rows: Rows) -> NDArray[np.float64]:
+    def class_probabilities(self, rows: Rows) -> NDArray[np.float64]:
         """Return the probabilities (rows x classes)."""
         if self.absolute:
             return self.posterior(linear.totals(rows, self.weights, self.prior))
@@ -116,7 +116,7 @@ class Likelihood(Decoder):
         def label(rows: Rows) -> Labels:
             score = weights.scores(rows)
             slack = np.diff(rows.runs.indptr) + 1  # each addend is rounded to a whole number
-            chances = weights.chances(rows) if weights.absolute else weights.posterior(score)
+            chances = weights.class_probabilities(rows) if weights.absolute else weights.posterior(score)
             best, tied = linear.best(score, chances, slack)
             gap = best.margin * (UNIT / weights.scale)
             infinite = gap * weights.scale * 2 > weights.certain
@@ -127,7 +127,7 @@ class Likelihood(Decoder):
 
     def proba(self, votes: Votes, weights: LogWeights) -> NDArray[np.float64]:
         """Return the posterior probability of every class; one that was not heard keeps its prior."""
-        return table_of(votes, weights.chances)
+        return table_of(votes, weights.class_probabilities)
 
 
 def log_weights(
