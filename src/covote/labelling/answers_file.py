@@ -172,7 +172,7 @@ class AnswersFile(StoredAnswers):
 
     # Answers
 
-    def heard(self, expert: Any) -> bool:
+    def has_answers(self, expert: Any) -> bool:
         """Whether there is any answer of an expert."""
         return bool(self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert)))
 
@@ -247,11 +247,11 @@ class AnswersFile(StoredAnswers):
         """Write what the calls of an expert have cost, in a transaction."""
         self._db.execute("UPDATE experts SET usage = ? WHERE name = ?", (json.dumps(list(usage)), expert))
 
-    def usual(self, expert: Any) -> Any:
+    def content_free_answer(self, expert: Any) -> Any:
         """Return what an expert says about an item without content; None if nothing was written."""
         return self._stored("SELECT usual FROM experts WHERE name = ?", expert)
 
-    def write_usual(self, expert: Any, usual: Mapping[str, Any]) -> None:
+    def write_content_free_answer(self, expert: Any, usual: Mapping[str, Any]) -> None:
         """Write what an expert says about an item without content, in a transaction."""
         self._db.execute("UPDATE experts SET usual = ? WHERE name = ?", (json.dumps(usual), expert))
 

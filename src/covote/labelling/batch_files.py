@@ -17,7 +17,7 @@ from covote.arguments import no_file
 from covote.errors import ExpertError, FileError, InputError
 from covote.labelling.data import open_data
 from covote.labelling.preparing import Prepared, facts_of
-from covote.labelling.questions import Question, Reply
+from covote.labelling.questions import BatchQuestion, Reply
 from covote.models.batches import selected
 from covote.models.chat import Chat, rows_of
 
@@ -29,7 +29,7 @@ class Written(NamedTuple):
     experts: int
 
 
-def write_requests(ready: Prepared, questions: dict[int, list[Question]], path: Path) -> Written:
+def write_requests(ready: Prepared, questions: dict[int, list[BatchQuestion]], path: Path) -> Written:
     """Write the questions to language models, by expert, as requests of a batch service."""
     data, count = open_data(ready.place), 0
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -75,7 +75,7 @@ def read_responses(ready: Prepared, path: Path) -> Iterator[Reply]:
             i = keys[key]
             expert = ready.servers[i]
             assert isinstance(expert.model, Chat)
-            question = Question(i, n, n + 1, None, "")
+            question = BatchQuestion(i, n, n + 1, None, "")
             try:
                 if body is None:
                     raise ExpertError(f"got no answer from the batch service: {_reason(found)}")

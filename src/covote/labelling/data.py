@@ -213,7 +213,7 @@ class Images:
 # Tables: Parquet group by group, text at once
 
 
-class Columns(dict[str, NDArray[Any]]):
+class NumberColumns(dict[str, NDArray[Any]]):
     """Some rows of a group: the columns by name, and all of them as one matrix if they are numbers."""
 
     def __init__(self, group: _Group, start: int, stop: int) -> None:
@@ -298,7 +298,7 @@ class Table:
         while start < stop:
             first, last = self._starts[group], self._starts[group + 1]
             end = min(stop, last)
-            pieces.append(Columns(self._read_group(group), start - first, end - first))
+            pieces.append(NumberColumns(self._read_group(group), start - first, end - first))
             start, group = end, group + 1
         if len(pieces) == 1:
             return pieces[0]

@@ -48,24 +48,24 @@ class KeptVotes:
         self._kept, self._ids, self._wanted = kept, ids, wanted
         self._experts = range(len(panel)) if experts is None else experts
         # How many answers each expert owes: items it was asked about without an answer that can be used.
-        self.owed = np.zeros(len(panel), dtype=np.int64)
+        self.missing = np.zeros(len(panel), dtype=np.int64)
 
     @cached_property
-    def plain(self) -> list[int]:
+    def without_probabilities(self) -> list[int]:
         """The experts that answered without probabilities."""
         return [i for i in self._experts if not self._kept.soft(self.panel.names[i])]
 
     @property
     def soft(self) -> bool:
         """Whether every expert that answered gives probabilities."""
-        return not self.plain
+        return not self.without_probabilities
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def parts(self, size: int = _ITEMS) -> Iterator[Votes]:
         """Yield the votes, in the order of the data, in parts of at most `size` items."""
-        self.owed[:] = 0
+        self.missing[:] = 0
         step = max(1, min(size, _ITEMS, _CELLS // max(1, int(self.panel.sizes.sum()))))
         for start in range(0, len(self._ids), step):
             yield self._votes(start, min(start + step, len(self._ids)))
@@ -77,7 +77,7 @@ class KeptVotes:
 
     def whole(self) -> Votes:
         """Return all votes at once."""
-        self.owed[:] = 0
+        self.missing[:] = 0
         return self._votes(0, len(self._ids))
 
     def _votes(self, start: int, stop: int) -> Votes:
@@ -92,7 +92,7 @@ class KeptVotes:
             label = self._kept.labels(name, start, stop)
             due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
             given = due & (label >= NONE_OF_MINE) & (label != NOT_ASKED)
-            self.owed[i] += np.count_nonzero(due & ~given)
+            self.missing[i] += np.count_nonzero(due & ~given)
             # Behind the classes, the codes of "none of mine" (-2) and of no answer (-1).
             codes = np.append(np.flatnonzero(self.panel.knows[i]), [NONE_OF_MINE, NOT_ASKED])
             columns[:, i] = codes[np.where(given, label, NOT_ASKED)]

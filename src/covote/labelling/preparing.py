@@ -27,7 +27,7 @@ from covote.labelling.data import (
     refuse_missing,
     refuse_repeated,
 )
-from covote.labelling.questions import Candidate, changed, opened
+from covote.labelling.questions import ExpertSpec, changed, opened
 from covote.models import ModelExpert
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
@@ -56,7 +56,7 @@ class Prepared:
     place: DataPlace
     data: Data
     ids: Any
-    experts: Sequence[Candidate]
+    experts: Sequence[ExpertSpec]
     servers: Mapping[int, ModelExpert]
     """The experts whose models are on servers, opened."""
     unopened: Mapping[int, str]
@@ -135,7 +135,7 @@ def with_id_column(place: DataPlace) -> DataPlace:
     return place
 
 
-def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
+def _candidates(panel: Panel, models: Path, trust: Trust) -> list[ExpertSpec]:
     without = [name for name, model in zip(panel.names, panel.models, strict=True) if model is None]
     if without:
         raise InputError(
@@ -152,7 +152,7 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
             continue
         content = digest([path]) if path is not None and path.is_file() else None
         facts = [name, list(knows), model, content, str(models.resolve())]
-        found.append(Candidate(name, tuple(knows), model, _hash(facts), content, trust))
+        found.append(ExpertSpec(name, tuple(knows), model, _hash(facts), content, trust))
     if refused:
         raise InputError(together(refused))
     return found
@@ -208,7 +208,7 @@ class _Move:
 
 def _compared(
     kept: AnswersFile,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ExpertSpec],
     facts: Mapping[str, Any],
     data: Path,
     refresh: bool,
@@ -223,7 +223,7 @@ def _compared(
     for candidate in candidates:
         name, now = candidate.name, {**facts, **facts_of(candidate)}
         before = kept.about(name)
-        if before is None or before == now or not kept.heard(name):
+        if before is None or before == now or not kept.has_answers(name):
             continue
         changed = next((key for key in now if before.get(key) != now[key]), "expert")
         stays = move.data is not None and before == {**now, "data": move.data}
@@ -241,7 +241,7 @@ def _compared(
     return stale, moving
 
 
-def facts_of(candidate: Candidate) -> dict[str, Any]:
+def facts_of(candidate: ExpertSpec) -> dict[str, Any]:
     """Return what the answers of an expert depend on."""
     model = json.loads(json.dumps(shown(candidate.model)))  # as it will come back from the file
     if isinstance(model, dict):
@@ -255,7 +255,7 @@ def facts_of(candidate: Candidate) -> dict[str, Any]:
 
 
 def _words(
-    changed: str, candidate: Candidate, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
+    changed: str, candidate: ExpertSpec, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
 ) -> str:
     what = {
         "data": f"the data {data} have changed since",

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, OutageError
 from covote.labelling.data import Data, DataPlace, Rows, glance, open_data
-from covote.models import Answers, ModelExpert, open_expert
+from covote.models import ModelAnswers, ModelExpert, open_expert
 from covote.models.batches import taken
-from covote.models.connections import PATIENCE, Patience
+from covote.models.connections import REQUESTS, RequestGroup
 from covote.models.entries import entry
 from covote.models.kind import Trust
 from covote.panel import Name
@@ -38,7 +38,7 @@ WAKE = 0.25
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ExpertSpec:
     """An expert as it can be sent to another process: what to open, and fingerprints of it and its file.
 
     `trust` says which models may run their authors' code.
@@ -62,12 +62,12 @@ class Job:
     """All that is needed to ask any expert about any batch."""
 
     data: DataPlace
-    experts: Sequence[Candidate]
+    experts: Sequence[ExpertSpec]
     models: Path
 
 
 @dataclass(frozen=True)
-class Question:
+class BatchQuestion:
     """One expert, one batch; `rows` are the items of it to ask about, None for all.
 
     `seen` is what the files of the batch looked like when the run began.
@@ -89,18 +89,18 @@ class Question:
 class Reply:
     """The answers to a question, or why there are none."""
 
-    question: Question
-    answers: Answers | None = None
+    question: BatchQuestion
+    answers: ModelAnswers | None = None
     failure: str = ""
     may_pass: bool = False
 
 
-def ask_anywhere(job: Job, question: Question) -> Reply:
+def ask_anywhere(job: Job, question: BatchQuestion) -> Reply:
     """Ask in this or another process, which opens the expert if it has not yet."""
     return ask(opened(job.experts[question.expert], job.models), job.data, question)
 
 
-def ask(expert: ModelExpert, data: DataPlace, question: Question) -> Reply:
+def ask(expert: ModelExpert, data: DataPlace, question: BatchQuestion) -> Reply:
     """Ask, and return what was said."""
     batch = _read(open_data(data), question)
     rows = question.rows
@@ -110,7 +110,7 @@ def ask(expert: ModelExpert, data: DataPlace, question: Question) -> Reply:
         return Reply(question, failure=str(error), may_pass=isinstance(error, OutageError))
 
 
-def _read(data: Data, question: Question) -> Rows:
+def _read(data: Data, question: BatchQuestion) -> Rows:
     """Return a batch, but not of data that have changed since the run began."""
     failure: CovoteError | None = None
     try:
@@ -139,7 +139,7 @@ _LOADING = Lock()
 _READING = Lock()
 
 
-def opened(candidate: Candidate, folder: Path) -> ModelExpert:
+def opened(candidate: ExpertSpec, folder: Path) -> ModelExpert:
     """Return an expert with its model loaded; a process loads a model once and keeps the last few."""
     with _LOADING:
         found = _LOADED.get(candidate.fingerprint)
@@ -168,14 +168,14 @@ def side_by_side(
     [1, 2, 3]
     """
     heard: SimpleQueue[tuple[Said, Semaphore] | Future[None]] = SimpleQueue()
-    patience, taking, running = Patience(), Lock(), len(streams)
+    requests, taking, running = RequestGroup(), Lock(), len(streams)
     pool = ThreadPoolExecutor(
-        max(1, min(most, running)), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
+        max(1, min(most, running)), "covote-ask", initializer=REQUESTS.set, initargs=(requests,)
     )
 
     def work(stream: Iterator[Asked]) -> None:
         room = Semaphore(2)  # for the question on its way, and one answer that is not yet kept
-        while not patience.over:
+        while not requests.over:
             if room.acquire(timeout=WAKE):
                 with taking:
                     question = next(stream, None)
@@ -199,7 +199,7 @@ def side_by_side(
                     running -= 1
     finally:
         if running:
-            patience.give_up()
+            requests.cancel()
         pool.shutdown(wait=not running, cancel_futures=True)
 
 

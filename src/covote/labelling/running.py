@@ -25,7 +25,7 @@ from covote.labelling.data import DataPlace
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare, together
 from covote.labelling.previewing import SAMPLE
-from covote.labelling.questions import MOST, Job, Question, Reply, ask, ask_anywhere, side_by_side
+from covote.labelling.questions import MOST, BatchQuestion, Job, Reply, ask, ask_anywhere, side_by_side
 from covote.models import ModelExpert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
@@ -36,7 +36,7 @@ from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 CALIBRATED = 10
 """Scored items from which on a language model's scores are calibrated; 30 give most of what it gains."""
-PATIENCE = 3
+MOST_FAILURES = 3
 """Failed batches in a row after which an expert is no longer asked."""
 Progress = Callable[[Name, int, int], None]
 
@@ -146,14 +146,14 @@ class Run:
         self._asker = asker_for(how.ask, panel, self._items, total)
         self._job = Job(self._ready.place, self._ready.experts, models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
-        self._usual_kept: set[int] = set()
+        self._baseline_kept: set[int] = set()
         for i, run in enumerate(self.experts):
             used = kept.usage(run.name)
             run.usage = Usage._make(used) if used else Usage()
             model = self._chat(i)
             if model is not None:
-                model.usual = kept.usual(run.name)
-                self._usual_kept.update([i] if model.usual else [])
+                model.baseline = kept.content_free_answer(run.name)
+                self._baseline_kept.update([i] if model.baseline else [])
         self.over_budget = False
         # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
         self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
@@ -180,7 +180,7 @@ class Run:
             self._ask_in_rounds()
         else:
             self._ask(range(len(self._panel)))
-        self._check_heard()
+        self._check_answered()
         return self
 
     def write_requests(self, path: Path) -> Written:
@@ -228,7 +228,9 @@ class Run:
                 wanted[i][questions.item[questions.expert == i]] = True
             self._ask(experts)
             asker.tell_all(questions, self._answers_to(questions))
-            asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= self._patience(i)))
+            asker.leave(
+                *(self._panel.names[i] for i in experts if self._in_a_row[i] >= self._most_failures(i))
+            )
 
     def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
         """Return the answers: class indices, -2 for "none of mine", -1 where there is none."""
@@ -246,7 +248,7 @@ class Run:
         """Ask some experts what they should answer and have not answered yet."""
         unopened = self._ready.unopened
         todo = {i: self._missing(i) for i in experts if i not in unopened}
-        new = [i for i in todo if todo[i] and not self._kept.heard(self._panel.names[i])]
+        new = [i for i in todo if todo[i] and not self._kept.has_answers(self._panel.names[i])]
         first = {i: todo[i][:1] for i in new} if not self._how.strict else {}  # strict: no one is waited for
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
@@ -270,9 +272,9 @@ class Run:
 
     def _kept_replies(
         self,
-        todo: Mapping[int, Sequence[Question]],
+        todo: Mapping[int, Sequence[BatchQuestion]],
         done: dict[int, int],
-        later: Mapping[int, Sequence[Question]] | None = None,
+        later: Mapping[int, Sequence[BatchQuestion]] | None = None,
     ) -> Generator[list[Reply], None, None]:
         """Ask, and yield replies once they are kept; `done` counts them, `later` is what is asked after."""
         total = {i: done[i] + len(todo[i]) + len(later[i] if later else ()) for i in todo}
@@ -306,11 +308,11 @@ class Run:
         if model is None:
             return
         self._kept.write_usage(name, self.experts[i].usage)
-        if model.usual and i not in self._usual_kept:
-            self._kept.write_usual(name, model.usual)
-            self._usual_kept.add(i)
+        if model.baseline and i not in self._baseline_kept:
+            self._kept.write_content_free_answer(name, model.baseline)
+            self._baseline_kept.add(i)
 
-    def _missing(self, i: int) -> list[Question]:
+    def _missing(self, i: int) -> list[BatchQuestion]:
         """Return what an expert should answer and has not answered yet, batch by batch."""
         if self._how.responses is not None and self._chat(i) is not None:
             return []
@@ -325,10 +327,11 @@ class Run:
             rows, seen = due[start : start + batch], self._ready.seen[start]
             if self._chat(i) is not None:  # every call is paid for, so each is kept by itself
                 found += [
-                    Question(i, start + n, start + n + 1, None, seen) for n in np.flatnonzero(rows).tolist()
+                    BatchQuestion(i, start + n, start + n + 1, None, seen)
+                    for n in np.flatnonzero(rows).tolist()
                 ]
             elif rows.any():
-                found.append(Question(i, start, start + len(rows), None if rows.all() else rows, seen))
+                found.append(BatchQuestion(i, start, start + len(rows), None if rows.all() else rows, seen))
         return found
 
     def _chat(self, i: int) -> Chat | None:
@@ -370,7 +373,7 @@ class Run:
         if answers.scores is not None:
             self._kept.insert_scores(name, question.start, answers.scores)
 
-    def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
+    def _replies(self, todo: Mapping[int, Sequence[BatchQuestion]]) -> Generator[list[Reply], None, None]:
         """Ask experts on servers side by side, then the others one by one."""
         servers = self._ready.servers
         streams, most = [], MOST
@@ -386,19 +389,19 @@ class Run:
             self._note(reply)
             yield [reply]
 
-    def _ask_server(self, question: Question) -> Reply:
+    def _ask_server(self, question: BatchQuestion) -> Reply:
         """Ask, in a thread; what the reply says about the expert counts for the next question at once."""
         reply = ask(self._ready.servers[question.expert], self._job.data, question)
         with self._noting:
             self._note(reply)
         return reply
 
-    def _questions(self, i: int, todo: Sequence[Question]) -> Iterator[Question]:
+    def _questions(self, i: int, todo: Sequence[BatchQuestion]) -> Iterator[BatchQuestion]:
         """Yield questions as long as the expert answers, and the budget lasts if it is paid by the call."""
-        patience = self._patience(i)
+        most_failures = self._most_failures(i)
         paid = self._chat(i) is not None and self._priced
         for question in todo:
-            if self._in_a_row[i] >= patience:
+            if self._in_a_row[i] >= most_failures:
                 return
             if paid and self._how.budget is not None:
                 with self._noting:
@@ -410,10 +413,10 @@ class Run:
             self._sent += 1
             yield question
 
-    def _patience(self, i: int) -> int:
+    def _most_failures(self, i: int) -> int:
         """Return after how many failures in a row an expert is given up."""
         model = self._chat(i)
-        return PATIENCE if model is None else PATIENCE * model.in_flight
+        return MOST_FAILURES if model is None else MOST_FAILURES * model.in_flight
 
     def _note(self, reply: Reply) -> None:
         """Count a reply, and what it cost."""
@@ -441,13 +444,13 @@ class Run:
     def _stopped(self, reason: str) -> ExpertError:
         return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.path})")
 
-    def _check_heard(self) -> None:
+    def _check_answered(self) -> None:
         """Reject a run without a single answer, and if strict, one with an answer that cannot be used."""
         for name in self._panel.names if self._how.strict else ():
             if note := self._kept.note(name):
                 raise self._stopped(f"expert {name!r} {note}")
         failures = [run.reason for run in self.experts if run.reason]
-        if failures and not any(map(self._kept.heard, self._panel.names)):
+        if failures and not any(map(self._kept.has_answers, self._panel.names)):
             raise ExpertError(
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )
@@ -457,8 +460,8 @@ class Run:
         for i, run in enumerate(self.experts):
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
-            run.missing = int(self.votes.owed[i])
-            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= self._patience(i)
+            run.missing = int(self.votes.missing[i])
+            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= self._most_failures(i)
             note = self._kept.note(run.name)
             if not run.reason and note:
                 run.reason = f"expert {run.name!r} {note}"
@@ -468,7 +471,7 @@ class Run:
         """Return the result, once the votes have been read."""
         votes = self.votes
         away = [run.name for run in self.ended() if run.missing]
-        plain = tuple(self._panel.names[i] for i in votes.plain)
+        plain = tuple(self._panel.names[i] for i in votes.without_probabilities)
         return Labelling(
             outcome,
             self.experts,

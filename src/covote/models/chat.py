@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
-from covote.models.connections import PATIENCE, Connections, Patience, without_password
+from covote.models.connections import REQUESTS, Connections, RequestGroup, without_password
 from covote.models.kind import NUMBER, SECONDS, SWITCH, TEXT, Kind, Option, Setting, whole
-from covote.models.options import PROMPT, Heard, Options, from_scores
-from covote.models.understanding import NO_ANSWER, Answers
+from covote.models.options import PROMPT, Options, TokenProbabilities, from_scores
+from covote.models.understanding import NO_ANSWER, ModelAnswers
 from covote.panel import Name
 from covote.votes import NONE_OF_MINE
 
@@ -54,14 +54,14 @@ class RateLimit:
     def __init__(self, tokens: float) -> None:
         self._tokens, self._free, self._lock = tokens, 0.0, threading.Lock()
 
-    def wait(self, patience: Patience, tokens: float) -> None:
+    def wait(self, group: RequestGroup, tokens: float) -> None:
         """Wait until a call with so many tokens may begin."""
         with self._lock:
             now = time.monotonic()
             start = max(now, self._free)
             self._free = start + tokens / self._tokens
         if start > now:
-            patience.pause(start - now)
+            group.pause(start - now)
 
 
 class Chat:
@@ -136,14 +136,14 @@ class Chat:
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
         self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
-        self.usual: Heard | None = None
-        """What is heard about an item without content, once it was asked about."""
+        self.baseline: TokenProbabilities | None = None
+        """What is said about an item without content, once it was asked about."""
         self._lock = threading.Lock()
 
-    def __call__(self, batch: Batch) -> Answers:
+    def __call__(self, batch: Batch) -> ModelAnswers:
         """Ask about every item of a batch, one after another."""
-        patience = PATIENCE.get(None) or Patience()
-        return joined([self.asked(patience, row) for row in rows_of(batch)])
+        group = REQUESTS.get(None) or RequestGroup()
+        return joined([self.asked(group, row) for row in rows_of(batch)])
 
     def request(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the call about an item as batch services take it: method, path and content."""
@@ -153,13 +153,15 @@ class Chat:
         body = self._body([message], self.options.names)
         return {"method": "POST", "url": self._path, "body": body}
 
-    def read_response(self, found: Any) -> Answers:
+    def read_response(self, found: Any) -> ModelAnswers:
         """Return what the chat completion to a request of :meth:`request` says."""
-        text, heard, used = self._read(found, True)
+        text, continuations, used = self._read(found, True)
         option = self.options.chosen(text)
         if option is None:
             return self._unusable(" ".join(text.split())[:80], used)
-        return self._answers(option, self.options.scores(heard, {})[0] if heard else None, used)
+        return self._answers(
+            option, self.options.scores(continuations, {})[0] if continuations else None, used
+        )
 
     def first_prompt(self, row: Mapping[str, Any]) -> str:
         """Return what is asked first about an item."""
@@ -170,20 +172,20 @@ class Chat:
         tokens_in = round(len(self.first_prompt(row)) / _LETTERS)
         return Usage(1, tokens_in, _ANSWER, self.price(tokens_in, _ANSWER))
 
-    def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
+    def asked(self, group: RequestGroup, row: Mapping[str, Any]) -> ModelAnswers:
         """Ask about one item."""
         # If the answer is not an option, the mistake is quoted in one more call.
         messages = [{"role": "user", "content": self.options.question(row)}]
-        usual, used = self._usually(patience, row)
+        baseline, used = self._ask_baseline(group, row)
         wrong = ""
         for _ in range(2):
-            text, heard, cost = self._sent(patience, messages, self.options.names)
+            text, continuations, cost = self._sent(group, messages, self.options.names)
             used = used.plus(cost)
             option = self.options.chosen(text)
             if option is not None:
-                if not heard:
+                if not continuations:
                     return self._answers(option, None, used)
-                scores, cost = self._scored(patience, messages, heard, usual)
+                scores, cost = self._scored(group, messages, continuations, baseline)
                 return self._answers(option, scores, used.plus(cost))
             wrong = " ".join(text.split())[:80]
             again = (
@@ -196,53 +198,53 @@ class Chat:
             ]
         return self._unusable(wrong, used)
 
-    def _answers(self, option: int, scores: NDArray[np.float32] | None, used: Usage) -> Answers:
+    def _answers(self, option: int, scores: NDArray[np.float32] | None, used: Usage) -> ModelAnswers:
         if scores is not None:
-            return Answers(*from_scores(scores[None]), "", scores[None], used)
+            return ModelAnswers(*from_scores(scores[None]), "", scores[None], used)
         label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
-        return Answers(np.array([label]), None, "", None, used)
+        return ModelAnswers(np.array([label]), None, "", None, used)
 
-    def _unusable(self, text: str, used: Usage) -> Answers:
+    def _unusable(self, text: str, used: Usage) -> ModelAnswers:
         note = f"answered {self._connections.without_key(text)!r}, which is not one of its options"
-        return Answers(np.array([NO_ANSWER]), None, note, None, used)
+        return ModelAnswers(np.array([NO_ANSWER]), None, note, None, used)
 
     def _scored(
         self,
-        patience: Patience,
+        group: RequestGroup,
         messages: list[dict[str, str]],
-        heard: Heard,
-        usual: Heard | None,
+        continuations: TokenProbabilities,
+        baseline: TokenProbabilities | None,
     ) -> tuple[NDArray[np.float32], Usage]:
-        """Return the scores of the options after further calls, what these cost, and add what was heard.
+        """Return the scores of the options after further calls, what these cost, and add new continuations.
 
-        Further calls tell the most probable option from others; without `usual`, they tell all apart.
+        Further calls tell the most probable option from others; without `baseline`, they tell all apart.
         """
-        used, (scores, alike) = Usage(), self.options.scores(heard, usual)
-        most = len(self.options.names) if usual is None else self._follow - 1
+        used, (scores, ambiguous) = Usage(), self.options.scores(continuations, baseline)
+        most = len(self.options.names) if baseline is None else self._follow - 1
         while used.calls < most and self._constrain != "none":
-            if usual is not None:
+            if baseline is not None:
                 best = [self.options.names[k] for k in np.flatnonzero(scores > scores.max() - 0.001)]
-                alike = [name for name in alike if name in best]
-            if not alike:
+                ambiguous = [name for name in ambiguous if name in best]
+            if not ambiguous:
                 break
-            _, more, cost = self._sent(patience, messages, alike)
-            used, new = used.plus(cost), more.keys() - heard.keys()
-            heard |= {text: heard.get(text) or following for text, following in more.items()}
+            _, more, cost = self._sent(group, messages, ambiguous)
+            used, new = used.plus(cost), more.keys() - continuations.keys()
+            continuations |= {text: continuations.get(text) or following for text, following in more.items()}
             if not new:
                 break
-            scores, alike = self.options.scores(heard, usual)
+            scores, ambiguous = self.options.scores(continuations, baseline)
         return scores, used
 
-    def _usually(self, patience: Patience, row: Mapping[str, Any]) -> tuple[Heard, Usage]:
-        """Return what is heard about an item without content, asked about once, and what that cost."""
+    def _ask_baseline(self, group: RequestGroup, row: Mapping[str, Any]) -> tuple[TokenProbabilities, Usage]:
+        """Return what is said about an item without content, asked about once, and what that cost."""
         with self._lock:
-            if self.usual is not None or self._follow == 1 or not self.calibrate:
-                return self.usual or {}, Usage()
-            heard: Heard = {}
+            if self.baseline is not None or self._follow == 1 or not self.calibrate:
+                return self.baseline or {}, Usage()
+            continuations: TokenProbabilities = {}
             empty = self.options.question(dict.fromkeys(row, "N/A"))
-            _, used = self._scored(patience, [{"role": "user", "content": empty}], heard, None)
-            self.usual = heard
-            return heard, used
+            _, used = self._scored(group, [{"role": "user", "content": empty}], continuations, None)
+            self.baseline = continuations
+            return continuations, used
 
     def _body(self, messages: list[dict[str, str]], names: Sequence[str]) -> dict[str, Any]:
         """Return a request in which some options are allowed."""
@@ -254,7 +256,7 @@ class Chat:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
-    def _read(self, found: Any, logprobs: bool) -> tuple[str, Heard, Usage]:
+    def _read(self, found: Any, logprobs: bool) -> tuple[str, TokenProbabilities, Usage]:
         """Return what a chat completion says: a text, its tokens, and what that cost."""
         try:
             choice = found["choices"][0]
@@ -264,27 +266,27 @@ class Chat:
             usage = found.get("usage") or {}
             used = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
             tokens = (choice.get("logprobs") or {}).get("content") if logprobs else None
-            heard = self.options.heard(tokens) if tokens else {}
+            continuations = self.options.continuations(tokens) if tokens else {}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ExpertError(
                 "answered something that is not a chat completion; does the address end in /v1?"
             ) from error
-        return text, heard, Usage(1, *used, self.price(*used))
+        return text, continuations, Usage(1, *used, self.price(*used))
 
     def _sent(
-        self, patience: Patience, messages: list[dict[str, str]], names: Sequence[str]
-    ) -> tuple[str, Heard, Usage]:
+        self, group: RequestGroup, messages: list[dict[str, str]], names: Sequence[str]
+    ) -> tuple[str, TokenProbabilities, Usage]:
         """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
         body = self._body(messages, names)
         if self._rate is not None:
             letters = sum(len(message["content"]) for message in messages)
-            self._rate.wait(patience, letters / _LETTERS + _ANSWER)
+            self._rate.wait(group, letters / _LETTERS + _ANSWER)
         try:
-            found = self._connections.json(patience, "POST", self._path, body)
+            found = self._connections.json(group, "POST", self._path, body)
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
                 self._constrain = "none"  # it does not know schemas
-                return self._sent(patience, messages, names)
+                return self._sent(group, messages, names)
             raise
         return self._read(found, "logprobs" in body)
 
@@ -300,14 +302,14 @@ def rows_of(batch: Batch) -> list[dict[str, Any]]:
     return [{name: column[n] for name, column in batch.items()} for n in range(size(batch))]
 
 
-def joined(parts: list[Answers]) -> Answers:
+def joined(parts: list[ModelAnswers]) -> ModelAnswers:
     """Return the answers to several items as one."""
     if len(parts) == 1:
         return parts[0]
     soft = [part.probability for part in parts if part.probability is not None]
     scores = [part.scores for part in parts if part.scores is not None]
     used = [part.usage for part in parts if part.usage is not None]
-    return Answers(
+    return ModelAnswers(
         np.concatenate([part.label for part in parts]),
         np.concatenate(soft) if len(soft) == len(parts) else None,
         next((part.note for part in parts if part.note), ""),

@@ -29,7 +29,7 @@ LARGEST = 1 << 28
 """Bytes of the largest answer that is read: 256 items and 10,000 classes take a fifth of them."""
 
 
-class Patience:
+class RequestGroup:
     """Whether a group of requests is still waited for; they are given up together, and for good."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Patience:
         self._lock = threading.Lock()
         self._waiting: set[socket.socket] = set()
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Let all requests fail at once, those on their way and later ones."""
         with self._lock:
             self._over.set()
@@ -68,8 +68,8 @@ class Patience:
                 self._waiting.discard(line)
 
 
-PATIENCE: ContextVar[Patience] = ContextVar("covote-patience")
-"""The patience that the threads of a run share; without one, each batch has its own."""
+REQUESTS: ContextVar[RequestGroup] = ContextVar("covote-group")
+"""The group that the threads of a run share; without one, each batch has its own."""
 
 
 class _Http(http.client.HTTPConnection):
@@ -157,16 +157,16 @@ class Connections:
         self._idle: list[_Http | _Https] = []
         weakref.finalize(self, _close, self._idle)
 
-    def json(self, patience: Patience, method: str, path: str, body: Any = None) -> Any:
+    def json(self, group: RequestGroup, method: str, path: str, body: Any = None) -> Any:
         """Send a request, and again if the failure may pass; return what the JSON of the answer says."""
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         failure, wanted = "", None
         for number in range(self._retries + 1):
             if number:
-                patience.pause(_pause(number, wanted))
-            if patience.over:
+                group.pause(_pause(number, wanted))
+            if group.over:
                 raise ExpertError(f"on {self._server} was not waited for any longer")
-            status, said, failure, wanted = self._sent(patience, method, path, data)
+            status, said, failure, wanted = self._sent(group, method, path, data)
             if status == 200:
                 try:
                     return json.loads(said)
@@ -179,7 +179,7 @@ class Connections:
         raise (OutageError if passes else ExpertError)(f"on {self._server} {failure}{tries}")
 
     def _sent(
-        self, patience: Patience, method: str, path: str, data: bytes | None
+        self, group: RequestGroup, method: str, path: str, data: bytes | None
     ) -> tuple[int, bytes, str, str | None]:
         """Return (status, content, what went wrong, when to come again); status 0 if there was no answer."""
         try:
@@ -197,7 +197,7 @@ class Connections:
                     connection.connect()
                     if late.is_set():
                         raise TimeoutError
-                with patience.waiting(connection):
+                with group.waiting(connection):
                     connection.request(method, path, data, headers)
                     answer = connection.getresponse()
                     said = answer.read(LARGEST + 1)
@@ -205,9 +205,9 @@ class Connections:
                     raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            if used and isinstance(error, ConnectionError) and not late.is_set() and not patience.over:
+            if used and isinstance(error, ConnectionError) and not late.is_set() and not group.over:
                 # The server has closed it since the last answer: that says nothing about this request.
-                return self._sent(patience, method, path, data)
+                return self._sent(group, method, path, data)
             return 0, b"", self._reason(TimeoutError() if late.is_set() else error), None
         if len(said) > LARGEST:
             connection.close()

@@ -16,7 +16,7 @@ from covote.models.entries import entry
 from covote.models.function import Function
 from covote.models.kind import COMMON, Model, Setting, Trust, check_values
 from covote.models.scikit import Scikit
-from covote.models.understanding import Answers, Dictionary, understood
+from covote.models.understanding import Dictionary, ModelAnswers, understood
 from covote.panel import Name, Panel, formats
 
 
@@ -61,7 +61,7 @@ class ModelExpert:
         check_values({name: value for name, value in given.items() if value is not None}, COMMON)
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
-    def answer(self, batch: Batch) -> Answers:
+    def answer(self, batch: Batch) -> ModelAnswers:
         """Ask the model about a batch, and translate its answers into the words of the panel."""
         try:
             wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
@@ -87,9 +87,9 @@ class ModelExpert:
         """Return which of the classes that it knows a model's classes are, as positions."""
         return {self._words[name] for name in said}
 
-    def _answered(self, batch: Batch) -> Answers:
+    def _answered(self, batch: Batch) -> ModelAnswers:
         said = self.model(batch)
-        if isinstance(said, Answers):  # a chat expert speaks in the words of the panel
+        if isinstance(said, ModelAnswers):  # a chat expert speaks in the words of the panel
             return said
         return understood(said, size(batch), self._words, self.says(), self.logits)
 

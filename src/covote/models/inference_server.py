@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, chunks, matrix, selected, size
-from covote.models.connections import PATIENCE, Connections, Patience, without_password
+from covote.models.connections import REQUESTS, Connections, RequestGroup, without_password
 from covote.models.kind import SECONDS, TEXT, Kind, Setting, whole
 
 _TYPES = {
@@ -69,9 +69,9 @@ class Server:
 
     def __call__(self, batch: Batch) -> Any:
         """Ask the server, in several requests at a time if the batch is large."""
-        patience = PATIENCE.get(None) or Patience()
+        group = REQUESTS.get(None) or RequestGroup()
         if self._inputs is None:
-            found = self._connections.json(patience, "GET", self._path)
+            found = self._connections.json(group, "GET", self._path)
             self._inputs = [
                 node for node in found.get("inputs") or [] if self._input in (None, node.get("name"))
             ]
@@ -80,19 +80,19 @@ class Server:
         waiting: list[Future[NDArray[Any]]] = []
         try:
             for piece in chunks(batch, self._batch):
-                waiting.append(self._pool.submit(self._asked, patience, piece))
+                waiting.append(self._pool.submit(self._asked, group, piece))
             pieces = [future.result() for future in waiting]
         except KeyboardInterrupt:
-            patience.give_up()  # or the process could not end before they are answered
+            group.cancel()  # or the process could not end before they are answered
             raise
         finally:
             for future in waiting:
                 future.cancel()
         return np.concatenate(pieces)
 
-    def _asked(self, patience: Patience, batch: Batch) -> NDArray[Any]:
+    def _asked(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}
-        said = self._connections.json(patience, "POST", f"{self._path}/infer", body)
+        said = self._connections.json(group, "POST", f"{self._path}/infer", body)
         outputs = said.get("outputs") if isinstance(said, dict) else None
         if not isinstance(outputs, list) or not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")

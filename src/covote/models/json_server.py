@@ -14,7 +14,7 @@ import numpy as np
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, chunks
 from covote.models.chat import rows_of
-from covote.models.connections import PATIENCE, Connections, Patience, without_password
+from covote.models.connections import REQUESTS, Connections, RequestGroup, without_password
 from covote.models.kind import SECONDS, Kind, Setting, whole
 from covote.panel import Name
 
@@ -38,14 +38,12 @@ class JsonServer:
 
     def __call__(self, batch: Batch) -> Any:
         """Ask the server, in several requests if the batch is large."""
-        patience = PATIENCE.get(None) or Patience()
+        group = REQUESTS.get(None) or RequestGroup()
         found: list[Any] = []
         kinds = set()
         for piece in chunks(batch, self._batch):
             items = [{name: _plain(value) for name, value in row.items()} for row in rows_of(piece)]
-            said = self._connections.json(
-                patience, "POST", self._path, {"items": items, "classes": self._knows}
-            )
+            said = self._connections.json(group, "POST", self._path, {"items": items, "classes": self._knows})
             kind = next(
                 (k for k in ("probabilities", "labels") if isinstance(said, dict) and k in said), None
             )

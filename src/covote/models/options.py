@@ -34,7 +34,7 @@ Answer with the name of one option, and nothing else."""
 _AROUND = " \t\r\n\"'`*"  # what models and servers put around an answer
 _BEHIND = re.compile(r"""(<[^<>]*>|[\s"'`*.])+$""")  # and behind it, with the marks that end a turn
 _LAST = chr(0x10FFFF)  # sorts behind every other character
-Heard = dict[str, dict[str, float]]
+TokenProbabilities = dict[str, dict[str, float]]
 """The probabilities of what an answer goes on with (the beginning with a token more), by its beginning."""
 _LEAST = 1e-30  # probability of an option: a server may return a log-probability of -9999
 
@@ -111,12 +111,12 @@ class Options:
         bare = text.strip(_AROUND).rstrip(".").strip(_AROUND).casefold()
         return self._folded.index(bare) if bare in self._folded else None
 
-    def heard(self, tokens: Sequence[Mapping[str, Any]]) -> Heard:
+    def continuations(self, tokens: Sequence[Mapping[str, Any]]) -> TokenProbabilities:
         """Return what could follow each beginning of an answer, and how probable each continuation was.
 
         `tokens` are as the protocol gives them: each with its `logprob` and the `top_logprobs` at its place.
         """
-        found: Heard = {}
+        found: TokenProbabilities = {}
         text = ""
         for token in tokens:
             said = _spelled(text, token)
@@ -130,23 +130,25 @@ class Options:
             text = said
         return found | {text: found.get(text, {})} if found else found
 
-    def scores(self, heard: Heard, usual: Heard | None = None) -> tuple[NDArray[np.float32], list[str]]:
+    def scores(
+        self, continuations: TokenProbabilities, baseline: TokenProbabilities | None = None
+    ) -> tuple[NDArray[np.float32], list[str]]:
         """Return the log-probability of each option, and the options that were not told from others.
 
-        All options have the probability 1 together. After each beginning that was heard, the share of the
+        All options have the probability 1 together. After each beginning that is known, the share of the
         options that are still possible is divided in proportion to the probabilities of the continuations
-        that spell one. Where it was not heard what follows, the options that begin so share alike. An option
+        that spell one. Where it is not known what follows, the options that begin so share alike. An option
         that is not among the continuations counts as the least probable of them. A piece of other
         continuations that spell the same options is left out, because no answer goes on from there.
 
-        `usual` is what was heard about an item without content. The probability of a continuation is divided
-        by what the options that it may become have there, after the same beginning: T. Zhao, E. Wallace, S.
-        Feng, D. Klein and S. Singh (2021), "Calibrate before use", ICML.
+        `baseline` is what was said about an item without content. The probability of a continuation is
+        divided by what the options that it may become have there, after the same beginning: T. Zhao,
+        E. Wallace, S. Feng, D. Klein and S. Singh (2021), "Calibrate before use", ICML.
         """
         found, told = [0.0] * len(self.names), [0.0] * len(self.names)
 
         def divide(text: str, first: int, last: int, share: float) -> None:
-            following = heard.get(text)
+            following = continuations.get(text)
             if last - first == 1:
                 told[first] += share
             if last - first == 1 or not following:
@@ -154,9 +156,9 @@ class Options:
                 for k in range(first, last):
                     found[k] += (1 + (ended and k == first)) * share / (last - first + ended)
                 return
-            places = _whole(self._places(following, first, last), heard)
+            places = _whole(self._places(following, first, last), continuations)
             missing = set(range(first, last)).difference(*(range(*place) for place in places.values()))
-            before = (usual or {}).get(text) or {}
+            before = (baseline or {}).get(text) or {}
             behind = self._places(before, first, last)
             least, lowest = min(following.values()), min(before.values(), default=1.0)
 
@@ -174,8 +176,8 @@ class Options:
 
         divide("", 0, len(found), 1.0)
         scores = [math.log(max(found[k], _LEAST)) for k in self._place]
-        alike = [name for name, k in zip(self.names, self._place, strict=True) if told[k] < found[k] / 2]
-        return np.array(scores, dtype=np.float32), alike
+        ambiguous = [name for name, k in zip(self.names, self._place, strict=True) if told[k] < found[k] / 2]
+        return np.array(scores, dtype=np.float32), ambiguous
 
     def _places(self, texts: Iterable[str], first: int, last: int) -> dict[str, tuple[int, int]]:
         """Return where the options are that begin with each of some texts, if there are any."""
@@ -192,14 +194,16 @@ class Options:
         return start, stop
 
 
-def _whole(places: dict[str, tuple[int, int]], heard: Heard) -> dict[str, tuple[int, int]]:
+def _whole(
+    places: dict[str, tuple[int, int]], continuations: TokenProbabilities
+) -> dict[str, tuple[int, int]]:
     """Return texts and the options that begin so, less unheard pieces of others with the same options."""
     found = {}
     for text, (start, stop) in places.items():
         longer = [
             range(*place) for other, place in places.items() if other != text and other.startswith(text)
         ]
-        if text in heard or stop - start == 1 or set(range(start, stop)).difference(*longer):
+        if text in continuations or stop - start == 1 or set(range(start, stop)).difference(*longer):
             found[text] = start, stop
     return found
 
@@ -228,8 +232,8 @@ def calibrated(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     >>> np.exp(calibrated(np.log(np.array([[0.9, 0.1], [0.7, 0.3]], dtype=np.float32)))).round(3).tolist()
     [[1.125, 0.5], [0.875, 1.5]]
     """
-    usual = np.log(np.exp(scores, dtype=np.float64).mean(axis=0, keepdims=True))
-    return np.asarray(scores - usual, dtype=np.float32)
+    baseline = np.log(np.exp(scores, dtype=np.float64).mean(axis=0, keepdims=True))
+    return np.asarray(scores - baseline, dtype=np.float32)
 
 
 def _fields(prompt: str) -> list[str]:

@@ -25,7 +25,7 @@ _SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in
 
 
 @dataclass(frozen=True)
-class Answers:
+class ModelAnswers:
     """What an expert says about the items of a batch.
 
     Attributes
@@ -103,7 +103,7 @@ class Dictionary(dict[Any, int]):
 
 def understood(
     said: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
-) -> Answers:
+) -> ModelAnswers:
     """Check what a model said about `items` items, and put it into the words of the panel.
 
     `classes` are what the columns of probabilities are, in the model's words. An empty tuple stands for the
@@ -150,7 +150,7 @@ def _from_mappings(
     return classes, np.array([[row.get(name, absent) for name in classes] for row in rows], dtype=np.float64)
 
 
-def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
+def _labels(array: NDArray[Any], words: Dictionary) -> ModelAnswers:
     values = array.tolist()
     try:
         codes = np.fromiter(map(words.__getitem__, values), dtype=np.int64, count=len(values))
@@ -158,15 +158,15 @@ def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
         raise ExpertError(f"gave {values[0]!r} as a label; labels are strings or integers") from error
     strange = codes == _STRANGE
     if not strange.any():
-        return Answers(codes)
+        return ModelAnswers(codes)
     first = int(np.argmax(strange))
     codes[strange] = NO_ANSWER
-    return Answers(codes, None, _not_known(values[first], first, words.knows))
+    return ModelAnswers(codes, None, _not_known(values[first], first, words.knows))
 
 
 def _probabilities(
     chances: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
-) -> Answers:
+) -> ModelAnswers:
     ours = classes == ()
     names = _columns(chances.shape[1], words.knows, words.knows if ours else classes)
     codes = np.arange(len(names)) if ours else np.array([words[name] for name in names], dtype=np.int64)
@@ -177,7 +177,7 @@ def _probabilities(
         # One column for each class and nothing wrong, as nearly always. Of equally probable classes the first
         # is the vote; the probabilities, which go along, tell the tie.
         soft = np.minimum(chances[:, order].astype(np.float32, copy=False), 1)
-        return Answers(np.argmax(soft, axis=1), soft)
+        return ModelAnswers(np.argmax(soft, axis=1), soft)
     bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1)
     _check_probabilities(chances[~bad])
     return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, words.knows)
@@ -203,7 +203,7 @@ def _summed(
     codes: NDArray[np.int64],
     names: tuple[Any, ...],
     knows: tuple[Name, ...],
-) -> Answers:
+) -> ModelAnswers:
     """Add up columns of the same class; if the most probable class is another one, there is no answer."""
     total = np.zeros((len(chances), len(knows)))
     for column in np.flatnonzero(codes >= 0):
@@ -225,7 +225,7 @@ def _summed(
         )
     label[strange | bad] = NO_ANSWER
     total[strange | bad] = 0.0
-    return Answers(label, np.minimum(total, 1.0).astype(np.float32), note)
+    return ModelAnswers(label, np.minimum(total, 1.0).astype(np.float32), note)
 
 
 def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | None) -> tuple[Any, ...]:

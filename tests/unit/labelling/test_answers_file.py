@@ -102,7 +102,7 @@ def test_what_fails_inside_a_transaction_changes_nothing(path):
         with suppress(ZeroDivisionError), file.transaction():
             file.forget("ann")
             raise ZeroDivisionError
-        assert file.heard("ann")
+        assert file.has_answers("ann")
 
 
 def test_one_run_writes_at_a_time(path):

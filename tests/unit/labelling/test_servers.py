@@ -20,7 +20,7 @@ from covote import Panel
 from covote.errors import ExpertError
 from covote.labelling import Asking, label_file
 from covote.labelling.questions import side_by_side
-from covote.models.connections import PATIENCE, Patience
+from covote.models.connections import REQUESTS, RequestGroup
 from covote.models.inference_server import Server
 
 PATIENT = 60
@@ -194,28 +194,28 @@ def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch
 
 @pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_nobody_is_asked_after_the_others_were_given_up(models):
-    patience = Patience()
-    patience.give_up()
+    group = RequestGroup()
+    group.cancel()
     server = Server(models.panel().models[0]["use"])
-    token = PATIENCE.set(patience)
+    token = REQUESTS.set(group)
     try:
         with pytest.raises(ExpertError, match="not waited for"):
             server(np.zeros((3, 1)))
     finally:
-        PATIENCE.reset(token)
+        REQUESTS.reset(token)
     assert not models.asked.is_set()
     models.over.set()
     assert server(np.zeros((3, 1))).tolist() == ["x", "x", "x"]  # the next run asks as ever
 
 
 def test_a_connection_made_too_late_is_not_used(models_that_listen):
-    patience = Patience()
+    group = RequestGroup()
     with closing(HTTPConnection("127.0.0.1", models_that_listen)) as connection:
         connection.request("GET", "/")
-        threading.Timer(0.1, patience.give_up).start()
-        with pytest.raises(ConnectionError), patience.waiting(connection):
+        threading.Timer(0.1, group.cancel).start()
+        with pytest.raises(ConnectionError), group.waiting(connection):
             connection.getresponse()
-        with pytest.raises(ConnectionAbortedError, match="given up"), patience.waiting(connection):
+        with pytest.raises(ConnectionAbortedError, match="given up"), group.waiting(connection):
             pass
 
 

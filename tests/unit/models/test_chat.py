@@ -85,7 +85,7 @@ def scores(options, *answers):
     """Return the scores of options after one or more answers."""
     heard = {}
     for tokens in answers:
-        heard |= options.heard(tokens)
+        heard |= options.continuations(tokens)
     return options.scores(heard)[0]
 
 
@@ -111,7 +111,7 @@ def test_a_piece_of_a_token_that_leaves_the_same_options_does_not_count():
     whole = [token("top", *tops), token(" up"), token(" failed", (" limits", -3.0))]
     pieces = [token("top", *tops, ("t", -2.0), ("to", -2.5)), *whole[1:]]
     np.testing.assert_allclose(scores(options, pieces), scores(options, whole))
-    assert options.scores(options.heard(pieces))[1] == []
+    assert options.scores(options.continuations(pieces))[1] == []
 
 
 def test_tokens_that_leave_no_choice_cost_nothing():
@@ -182,7 +182,7 @@ def test_further_answers_tell_all_options_apart(seed):
     model, heard = Words(seed), {}
     alike, calls = list(model.paths), 0
     while alike:
-        heard |= model.options.heard(model.answer(alike)[1])
+        heard |= model.options.continuations(model.answer(alike)[1])
         found, alike = model.options.scores(heard)
         calls += 1
     expected = [
@@ -245,7 +245,7 @@ def test_without_calibration_nothing_is_asked_to_learn_what_a_model_likes():
 
 def test_an_item_without_content_tells_nothing_about_itself():
     options = Options(["ant", "bee"])
-    heard = options.heard([token("ant", ("bee", -2.0), ("none", -5.0), ("a", -9.0), ("Bee", -4.0))])
+    heard = options.continuations([token("ant", ("bee", -2.0), ("none", -5.0), ("a", -9.0), ("Bee", -4.0))])
     np.testing.assert_allclose(np.exp(options.scores(heard, heard)[0]), 1 / 3, rtol=1e-3)
 
 

@@ -121,7 +121,7 @@ def test_a_request_is_sent_again_after_the_server_closed_a_connection_that_was_k
     )
     try:
         for number in range(5):
-            assert kept.json(connections.Patience(), "POST", "/ask", {"number": number}) == {}
+            assert kept.json(connections.RequestGroup(), "POST", "/ask", {"number": number}) == {}
             time.sleep(0.05)  # until the other side has closed it
     finally:
         server.over.set()
