@@ -98,7 +98,7 @@ def label(
         Path | None,
         typer.Option(
             "--write-requests",
-            help="Ask nobody, and write what language models have to answer to this .jsonl file, for a batch "
+            help="Ask no model, and write what language models have to answer to this .jsonl file, for a batch "
             "service that speaks OpenAI's format.",
             rich_help_panel=BATCHES,
         ),
