@@ -98,8 +98,8 @@ def label(
         Path | None,
         typer.Option(
             "--write-requests",
-            help="Ask no model, and write what language models have to answer to this .jsonl file, for a batch "
-            "service that speaks OpenAI's format.",
+            help="Ask no model, and write what language models have to answer to this .jsonl file, for a "
+            "batch service that speaks OpenAI's format.",
             rich_help_panel=BATCHES,
         ),
     ] = None,
