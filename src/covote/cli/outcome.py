@@ -36,7 +36,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "otherwise_by_majority": tally.otherwise_by_majority,
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": report.unreliable(),
-        "notes": [*outcome.unanswered_experts(), *outcome.notes],
+        "notes": [*outcome.unanswered_experts(), *outcome.notes, *outcome.findings],
         "review": _review(outcome),
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
         "uncovered_pairs": _uncovered(outcome),

@@ -53,7 +53,8 @@ class Outcome:
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
     known. `notes` describe how the file was read, where that is not obvious, and `dropped` what was left out
     with ``unknown="drop"``. `looks` are the first items of the review list. `better` says which method is
-    significantly better on the gold items than the default, if one is.
+    significantly better on the gold items than the default, if one is; `findings` what the method found out
+    about the answers.
     """
 
     panel: Panel
@@ -65,6 +66,7 @@ class Outcome:
     dropped: TableProblems | None = None
     review_head: ReviewHead = field(default_factory=lambda: ReviewHead(SHOWN))
     better: str = ""
+    findings: tuple[str, ...] = ()
 
     @property
     def expected_errors(self) -> ExpectedErrors:
@@ -263,7 +265,14 @@ def decode_votes(
         some = dict(islice(gold.items(), _RIVALS))
         better = better_than_default(_to_compare(votes, some, _RIVALS), some, fitted)
     return Outcome(
-        votes.panel, tally, fitted.statistics, score, method, fitted.notes, review_head=head, better=better
+        votes.panel,
+        tally,
+        fitted.statistics,
+        score,
+        method,
+        review_head=head,
+        better=better,
+        findings=fitted.notes,
     )
 
 

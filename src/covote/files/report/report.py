@@ -51,7 +51,7 @@ def write_report(
         Warnings to show at its top, besides those of the outcome.
     """
     method = outcome.method if method is None else method
-    notes = [*outcome.all_notes(), *notes]
+    notes = [*outcome.all_notes(), *outcome.findings, *notes]
     page = report_page(outcome, source=source, method=method, notes=notes)
     atomic.write_text(path, page)
 
