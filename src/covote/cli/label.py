@@ -33,7 +33,7 @@ from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
-    from covote.labelling.previewing import Preview
+    from covote.labelling.previewing import UsageEstimate
 
 
 BATCHES = "Batch services of language models"
@@ -210,7 +210,7 @@ def label(
     _end(found)
 
 
-def _show(found: Preview) -> None:
+def _show(found: UsageEstimate) -> None:
     """Print a prompt, and what a run would take."""
     if found.expert is not None:
         output.say(f"The first prompt to {found.expert}:\n\n{found.prompt}\n")

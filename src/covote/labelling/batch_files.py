@@ -16,7 +16,7 @@ from covote import atomic
 from covote.arguments import no_file
 from covote.errors import ExpertError, FileError, InputError
 from covote.labelling.data import open_data
-from covote.labelling.preparing import Prepared, facts_of
+from covote.labelling.preparing import OpenedDataset, facts_of
 from covote.labelling.questions import BatchQuestion, Reply
 from covote.models.batches import selected
 from covote.models.chat import Chat, rows_of
@@ -29,7 +29,7 @@ class Written(NamedTuple):
     experts: int
 
 
-def write_requests(ready: Prepared, questions: dict[int, list[BatchQuestion]], path: Path) -> Written:
+def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion]], path: Path) -> Written:
     """Write the questions to language models, by expert, as requests of a batch service."""
     data, count = open_data(ready.place), 0
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -49,7 +49,7 @@ def write_requests(ready: Prepared, questions: dict[int, list[BatchQuestion]], p
     return Written(count, len(questions))
 
 
-def read_responses(ready: Prepared, path: Path) -> Iterator[Reply]:
+def read_responses(ready: OpenedDataset, path: Path) -> Iterator[Reply]:
     """Yield what a file of responses says: answers, or why there are none."""
     keys = {_key(ready, i): i for i in ready.servers}
     if not path.is_file():
@@ -84,7 +84,7 @@ def read_responses(ready: Prepared, path: Path) -> Iterator[Reply]:
                 yield Reply(question, failure=f"expert {expert.name!r} {error}", may_pass=True)
 
 
-def _key(ready: Prepared, i: int) -> str:
+def _key(ready: OpenedDataset, i: int) -> str:
     """Return a short fingerprint of an expert and the data."""
     about = json.dumps([facts_of(ready.experts[i]), ready.place.version, ready.place.columns], default=str)
     return hashlib.sha256(about.encode()).hexdigest()[:16]

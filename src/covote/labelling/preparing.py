@@ -50,7 +50,7 @@ Images = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class OpenedDataset:
     """Data that are open, and the experts to ask about them."""
 
     place: DataPlace
@@ -67,7 +67,7 @@ class Prepared:
 
 def prepare(
     data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: Trust
-) -> Prepared:
+) -> OpenedDataset:
     """Open all that is to be asked, so that mistakes are found before any work; reject stale answers.
 
     Experts that have answered everything are not opened.
@@ -122,7 +122,7 @@ def prepare(
     looks = {start: glance(source.files(start, start + batch)) for start in starts}
     if glance(files_of(data.path)) != seen:
         raise changed(data.path)
-    return Prepared(place, source, ids, candidates, servers, unopened, looks)
+    return OpenedDataset(place, source, ids, candidates, servers, unopened, looks)
 
 
 def with_id_column(place: DataPlace) -> DataPlace:

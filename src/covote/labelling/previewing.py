@@ -18,7 +18,7 @@ SAMPLE = 100
 """Items whose prompts are measured."""
 
 
-class Preview(NamedTuple):
+class UsageEstimate(NamedTuple):
     """What a run would ask: a prompt, and (expert, calls, tokens in, tokens out, cost) for every expert.
 
     Experts that are no language models have questions instead of calls, and no tokens.
@@ -30,7 +30,7 @@ class Preview(NamedTuple):
     total: Usage
 
 
-def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Preview:
+def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> UsageEstimate:
     """Return what `covote label` would ask, without asking."""
     items = open_data(with_id_column(data))
     if items.items == 0:
@@ -51,4 +51,4 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Previe
         total = total.plus(whole)
         if shown is None:
             shown, prompt = name, expert.model.first_prompt(sample[0])
-    return Preview(shown, prompt, rows, total)
+    return UsageEstimate(shown, prompt, rows, total)
