@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from covote import Panel, bounds, design
-from covote.cli.app import COMMANDS, PANELS
+from covote.cli.app import ADVANCED, COMMANDS, PANELS
 from covote.errors import InputError
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_design_prints_a_proof_and_writes_what_it_says(covote, tmp_path):
@@ -413,3 +415,15 @@ def test_pictures_do_not_obey_settings_of_the_working_folder(covote, tmp_path):
         "text.usetex: True\nfont.size: 40\nfigure.facecolor: red\naxes.grid: True\n"
     )
     assert pictures() == before
+
+
+def test_the_help_ends_with_options_that_no_tutorial_uses(covote):
+    pages = [ROOT / "docs" / f"{name}.md" for name in ("tutorial", "models-tutorial", "hospitals")]
+    commands = re.findall(
+        r"covote [a-z].*", "".join(page.read_text() for page in [*pages, ROOT / "README.md"])
+    )
+    assert not [option for option in ADVANCED if any(option in line.split() for line in commands)]
+    text = covote("decode", "--help").out
+    boxes = re.findall(r"\u256d\u2500 (.*?) \u2500", text)
+    assert (boxes[:2], boxes[-1]) == (["Arguments", "Options"], "Advanced")
+    assert text.index("--gold") < text.index("Advanced") < text.index("--odds")

@@ -95,9 +95,47 @@ EXAMPLES = {
 """Two examples for each command, shown at the end of its help."""
 
 
+ADVANCED = frozenset(
+    [
+        "--odds",
+        "--review-until",
+        "--columns",
+        "--save-stats",
+        "--load-stats",
+        "--format",
+        "--engine",
+        "--scheduler",
+        "--workers",
+        "--none",
+        "--blank",
+        "--duplicates",
+        "--match",
+        "--effort",
+        "--seed",
+        "--new-cost",
+        "--noise",
+        "--missing",
+        "--batch",
+        "--refresh",
+        "--delta",
+        "--error",
+        "--goal",
+        "--plot-budget",
+        "--sign-in-header",
+        "--private-webhooks",
+        "--public-url",
+        "--database",
+    ]
+)
+"""Options that no tutorial uses: the help shows them in a box of their own, the last one."""
+
+
 def _shown(parameters: list[Any]) -> list[Any]:
-    """Show arguments in capitals in the help, and no type next to flags, which take no value."""
+    """Show arguments in capitals in the help, and no type next to flags; what few people need comes last."""
+    parameters = sorted(parameters, key=lambda parameter: not ADVANCED.isdisjoint(parameter.opts))
     for parameter in parameters:
+        if not ADVANCED.isdisjoint(parameter.opts):
+            parameter.rich_help_panel = "Advanced"
         if parameter.param_type_name == "argument":
             parameter.metavar = "" if parameter.hidden else parameter.name.removesuffix("_file").upper()
         elif getattr(parameter, "is_flag", False) or parameter.name == "help":
@@ -149,7 +187,7 @@ class Command(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx) if piece != "[]"]
 
 
-class Section(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands of one topic."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -165,7 +203,7 @@ class Section(TyperGroup):
         return found
 
 
-class Group(Section):
+class Group(CommandGroup):
     """All commands.
 
     A command's module is loaded when the command is called: most need only a part of covote.
@@ -199,7 +237,7 @@ def _loaded(name: str) -> Any:
     if isinstance(found, tuple):
         words = str(module.__doc__).partition(": ")[2]
         one = typer.Typer(
-            name=name, cls=Section, help=words[0].upper() + words[1:], epilog=_foot(name),
+            name=name, cls=CommandGroup, help=words[0].upper() + words[1:], epilog=_foot(name),
             add_completion=False, no_args_is_help=True, **SETTINGS,
         )  # fmt: skip
         for function in found:

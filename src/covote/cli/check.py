@@ -95,7 +95,7 @@ def check(
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
             output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
-    output.keep(panel, None, plot, quiet=as_json)
+    output.save_panel(panel, None, plot, quiet=as_json)
     if plot_pairs is not None:
         output.draw(pair_graph(panel).plot, plot_pairs)
         if not as_json:

@@ -88,7 +88,7 @@ def complete(
         if added:
             _say_fewest(panel, "new experts")
         output.show_matrix(panel)
-    output.keep(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
+    output.save_panel(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
 
 
 def _say_fewest(panel: Panel, what: str) -> None:

@@ -43,5 +43,5 @@ def demo(
         f"{result.tied} were ties\n(counted as a fair draw)."
     )
     picture, file = folder / "panel.png", folder / "panel.toml"
-    output.keep(result.panel, file, picture, quiet=False)
+    output.save_panel(result.panel, file, picture, quiet=False)
     output.say(f"Look at {picture}; then try: covote check {file}")

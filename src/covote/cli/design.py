@@ -89,7 +89,7 @@ def design(
         output.say_proof(panel)
         output.show_matrix(panel)
         output.say_redundancy(panel)
-    output.keep(panel, output_file, plot, quiet=as_json)
+    output.save_panel(panel, output_file, plot, quiet=as_json)
     if output_file is not None and not as_json:
         work = "decode answers.csv" if model is None else "label items.csv"
         output.say(f"Next: covote {work} --panel {output_file} -o labels.csv")

@@ -27,7 +27,7 @@ def docs(
         ),
     ] = None,
 ) -> None:
-    """Show a page of the documentation, or the pages that have a word."""
+    """Show a page of the documentation, or look for a word."""
     chapters = read_chapters()
     if page is None:
         for chapter, pages in chapters.items():

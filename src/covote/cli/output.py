@@ -345,7 +345,7 @@ def say_worst_case(panel: Panel) -> None:
         )
 
 
-def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool, new: int = 0) -> None:
+def save_panel(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool, new: int = 0) -> None:
     """Write the panel and its picture where asked, and say so; the last `new` experts are marked in it."""
     if file is not None:
         panel.save(file)

@@ -93,7 +93,7 @@ def select(
             output.say_worst_case(panel)
         output.show_matrix(panel)
         output.say_redundancy(panel)
-    output.keep(panel, output_file, plot, quiet=as_json)
+    output.save_panel(panel, output_file, plot, quiet=as_json)
     if curve is not None and plot_budget is not None:
         output.draw(curve.plot, plot_budget)
         if not as_json:
