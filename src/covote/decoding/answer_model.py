@@ -71,13 +71,15 @@ class AnswerModel:
 
     def weights(self, cells: Array) -> NDArray[np.int64]:
         """Return the weights of some answers (cells x classes), in whole units."""
-        panel = self.statistics.panel
-        expert, named = self._expert(cells), self._label(cells) < len(panel.classes)
-        says, rate = self._none
-        usual = np.where(says, 1 - rate.all, 1.0)[expert] / np.maximum(panel.sizes, 1)[expert]
-        usual = np.where(named, usual, rate.all)
-        weights = np.log(self.probability(cells) / usual[:, None])
-        return _whole(np.where((named | says[expert])[:, None], weights, 0.0))
+        named, says = self._label(cells) < len(self.statistics.panel.classes), self._none[0]
+        weights = np.log(self.probability(cells) / self.usual(cells)[:, None])
+        return _whole(np.where((named | says[self._expert(cells)])[:, None], weights, 0.0))
+
+    def usual(self, cells: Array) -> NDArray[np.float64]:
+        """Return the probability of some answers if they say nothing about the class."""
+        panel, expert, (says, rate) = self.statistics.panel, self._expert(cells), self._none
+        found = np.where(says, 1 - rate.all, 1.0)[expert] / np.maximum(panel.sizes, 1)[expert]
+        return np.where(self._label(cells) < len(panel.classes), found, rate.all)
 
     def apart(self, cells: Array, truth: Array) -> NDArray[np.int64]:
         """Return by how much the weights for the true class shrink if the answer's own item is left out."""

@@ -7,14 +7,16 @@ from the item's other answers:
     P(v) = sum over classes k of softmax(S without the answer)_k P_i(v|k)
 
 The choice with the higher mean logarithm is taken: first whose habits wrong answers follow, each with the
-best of three strengths of dependence; then, if these are not the experts' own, whether classes differ in
-size; then whether experts answer mostly what they know. The last two must gain GAIN per answer.
+best of three strengths of dependence. If these are the experts' own, whether their mistakes are independent:
+then the answers are predicted best at the temperature 1, and not at the 1/4 or 1/2 power of D authorities.
+Otherwise, whether classes differ in size. Then, whether experts answer mostly what they know. The last two
+must gain GAIN per answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,8 @@ from covote.decoding import linear
 from covote.decoding.learned_weights import Choice, LearnedWeights, counted, vote_posterior
 from covote.decoding.linear import NO_EVIDENCE, UNIT
 from covote.decoding.sampling import RowSample
-from covote.decoding.statistics import HeldOut
-from covote.decoding.tuning import DEPENDENCES, HABITS, READINESS
+from covote.decoding.statistics import HeldOut, Statistics
+from covote.decoding.tuning import DEPENDENCES, HABITS, INDEPENDENCE, READINESS
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import each_row
@@ -42,49 +44,44 @@ def choose(weights: LearnedWeights, sample: RowSample) -> LearnedWeights:
     """Return the weights with what predicts the held-out answers of the sample best."""
     panel, before = weights.statistics.panel, weights.statistics.held_out
     halves = [half.votes(panel) for half in sample.halves()]
+    by_vote = [counted(half, None, vote_posterior) for half in halves]
     found = HeldOut.empty()
-    depth = authorities(sample.votes(panel))
-    found.authorities[:] = depth
-    start = replace(weights, curves=None, choice=Choice(authorities=depth[0] / max(depth[1], 1)))
+    found.authorities[:] = authorities(sample.votes(panel))
+    found.answers[0] = (sample.count * np.diff(sample.rows.indptr)).sum()
+    depth = found.authorities[0] / max(found.authorities[1], 1)
+    start = replace(weights, curves=None, choice=Choice(authorities=max(float(depth), 1.0)))
 
     def total() -> HeldOut:
         return found if before is None else found.plus(before)
 
-    def predicted(choice: Choice, dependences: tuple[float, ...]) -> NDArray[np.int64]:
-        return sum(
-            log_likelihoods(fitted(replace(start, choice=choice), learn), test, dependences)
-            for learn, test in (halves, halves[::-1])
-        ) + np.zeros(len(dependences), np.int64)
+    def gains_enough(gain: Any) -> bool:
+        return bool(gain > GAIN * UNIT * max(total().answers[0], 1))
 
-    answers = int((sample.count * np.diff(sample.rows.indptr)).sum())
-    found.answers[0] = answers
+    models = []
     for row, habits in enumerate(HABITS):
-        found.habits[row] = predicted(replace(start.choice, habits=habits), DEPENDENCES)
+        now = replace(start, choice=replace(start.choice, habits=habits))
+        models.append([fitted(now, half, first) for half, first in zip(halves, by_vote, strict=True)])
+        found.habits[row] = predicted(models[row], halves, [Trial(rho) for rho in DEPENDENCES])
     best = int(total().habits.max(axis=1).argmax())
-    choice = replace(start.choice, habits=HABITS[best])
-    rho = DEPENDENCES.index(0.0)
+    chosen = models[best]
+    choice, rho = chosen[0].choice, chosen[0].dependence
+    if choice.habits == "own" and not panel.knows.all():
+        trials = [Trial(rho, choice.authorities**e) for e in INDEPENDENCE]
+        found.independence[best] = predicted(chosen, halves, trials)
+        exponent = INDEPENDENCE[int(total().independence[best].argmax())]
+        choice = replace(choice, dependence=2 * exponent)
     if choice.habits != "own" and not _full_expert(panel):
-        found.sizes[best] = predicted(replace(choice, sizes=True), (0.0,))[0] - found.habits[best, rho]
-        clear = total().sizes[best] > GAIN * UNIT * max(total().answers[0], 1)
-        choice = replace(choice, sizes=bool(clear))
+        without, with_sizes = predicted(chosen, halves, [Trial(rho), Trial(rho, sizes=True)])
+        found.sizes[best] = with_sizes - without
+        choice = replace(choice, sizes=gains_enough(total().sizes[best]))
     if weights.selects.sum() > 1 and not panel.knows.all():
-        for column, g in enumerate(READINESS):
-            found.readiness[best, column] = predicted(replace(choice, readiness=g), (weights_rho(choice),))[0]
+        found.readiness[best] = predicted(chosen, halves, [Trial(rho, readiness=g) for g in READINESS])
         gains = total().readiness[best] - total().readiness[best, 0]
-        if gains.max() > GAIN * UNIT * max(total().answers[0], 1):
+        if gains_enough(gains.max()):
             choice = replace(choice, readiness=READINESS[int(gains.argmax())])
-    statistics = replace(weights.statistics, held_out=total())
     every = total().authorities
-    return replace(
-        weights,
-        statistics=statistics,
-        choice=replace(choice, authorities=max(every[0] / max(every[1], 1), 1.0)),
-    )
-
-
-def weights_rho(choice: Choice) -> float:
-    """Return the strength of dependence with which labels are scored."""
-    return DEPENDENCES[1] if choice.habits == "own" else 0.0
+    choice = replace(choice, authorities=max(float(every[0] / max(every[1], 1)), 1.0))
+    return replace(weights, statistics=replace(weights.statistics, held_out=total()), choice=choice)
 
 
 def _full_expert(panel: Panel) -> bool:
@@ -92,9 +89,9 @@ def _full_expert(panel: Panel) -> bool:
     return bool(panel.knows.all(axis=1).any() and not panel.knows.all())
 
 
-def fitted(weights: LearnedWeights, votes: Votes) -> LearnedWeights:
-    """Return the weights learned from some votes."""
-    found = replace(weights, statistics=counted(votes, None, vote_posterior))
+def fitted(weights: LearnedWeights, votes: Votes, first: Statistics) -> LearnedWeights:
+    """Return the weights learned from some votes, of which `first` are the counts by the vote."""
+    found = replace(weights, statistics=first)
     for _ in range(ROUNDS - 1):
         now = found
         again = counted(votes, None, lambda rows: linear.posterior(now.scores(rows)))  # noqa: B023
@@ -102,25 +99,45 @@ def fitted(weights: LearnedWeights, votes: Votes) -> LearnedWeights:
     return found
 
 
-def log_likelihoods(
-    weights: LearnedWeights, votes: Votes, dependences: tuple[float, ...]
-) -> NDArray[np.int64]:
-    """Return the log-likelihood of all answers, each given the others of its item, in whole units."""
-    found, panel = np.zeros(len(dependences), np.int64), weights.statistics.panel
+class Trial(NamedTuple):
+    """What is tried: a strength of dependence, a temperature, class sizes, and who answered."""
+
+    dependence: float
+    temperature: float = 1.0
+    sizes: bool = False
+    readiness: float = 0.0
+
+
+def predicted(models: list[LearnedWeights], halves: list[Votes], trials: list[Trial]) -> NDArray[np.int64]:
+    """Return the log-likelihood of the answers of both halves, for each trial, in whole units.
+
+    The model of each half predicts the answers of the other.
+    """
+    pairs = zip(models, halves[::-1], strict=True)
+    found = [log_likelihoods(model, votes, trials) for model, votes in pairs]
+    return found[0] + found[1]
+
+
+def log_likelihoods(weights: LearnedWeights, votes: Votes, trials: list[Trial]) -> NDArray[np.int64]:
+    """Return the log-likelihood of all answers, each given the others of its item, for each trial."""
+    found, panel = np.zeros(len(trials), np.int64), weights.statistics.panel
+    choices = [replace(weights.choice, sizes=one.sizes, readiness=one.readiness) for one in trials]
+    variants = [replace(weights, choice=choice) for choice in choices]
     for rows, _ in each_row(votes).pieces():
         cells, which = np.unique(rows.cell, return_inverse=True)
-        table, probability = weights.model.weights(cells), weights.model.probability(cells)
+        table = weights.model.table
+        table = table(cells) if callable(table) else table[cells]
+        probability = (np.exp(table / UNIT) * weights.model.usual(cells)[:, None])[which]
         knows = panel.knows[panel.layout.cells.expert[cells]]
         owner, heard = linear.row_of_answer(rows), linear.authorities(rows) > 0
         inside = linear.sums(rows.runs.indptr, which, np.where(knows, table, 0))
         outside = linear.sums(rows.runs.indptr, which, np.where(knows, 0, table))
-        evidence = weights.evidence(rows)
-        for place, rho in enumerate(dependences):
-            within, without, scale = weights.tempering(rows, rho)
-            score = (inside / within + outside / without) * scale + evidence
+        for place, (trial, variant) in enumerate(zip(trials, variants, strict=True)):
+            within, without, scale = weights.tempering(rows, trial.dependence)
+            score = (inside / within + outside / without) * scale + variant.evidence(rows)
             own = table[which] * np.where(knows[which], (scale / within)[owner], (scale / without)[owner])
             rest = np.where(heard[owner], score[owner] - own, float(NO_EVIDENCE))
-            likely = np.log((linear.posterior(rest) * probability[which]).sum(axis=1))
+            likely = np.log((linear.posterior(rest, trial.temperature) * probability).sum(axis=1))
             found[place] += int((np.rint(likely * UNIT).astype(np.int64) * rows.count[owner]).sum())
     return found
 

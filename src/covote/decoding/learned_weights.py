@@ -50,6 +50,8 @@ class Choice:
         Whether classes differ in size.
     readiness
         How much more readily experts answer what they know, as the logarithm of odds (g).
+    dependence
+        How alike the mistakes of experts with habits of their own are: 0 (independent), 1/2 or 1.
     authorities
         How many experts who know a class answered an item, on average, if any did (D).
     """
@@ -57,6 +59,7 @@ class Choice:
     habits: Habits = "none"
     sizes: bool = False
     readiness: float = 0.0
+    dependence: float = 1.0
     authorities: float = 1.0
 
 
@@ -104,7 +107,7 @@ class LearnedWeights:
     @property
     def dependence(self) -> float:
         """How much each further answer adds to the divisor of the weights (rho)."""
-        return DEPENDENCE if self.choice.habits == "own" else 0.0
+        return DEPENDENCE * self.choice.dependence if self.choice.habits == "own" else 0.0
 
     @cached_property
     def couples(self) -> bool:
@@ -117,13 +120,13 @@ class LearnedWeights:
 
     @property
     def temperature(self) -> float:
-        """The divisor of scores in the posterior: D authorities with habits of their own count for one."""
-        depth = self.choice.authorities
+        """The divisor of scores in the posterior: D authorities who make the same mistakes count for one."""
+        depth, dependence = self.choice.authorities, self.choice.dependence
         if self.choice.habits == "none":
             return 1.0
         if self.choice.habits == "common" or self.statistics.panel.knows.all():
             return float(np.sqrt(depth))
-        return depth * (1.5 if self.couples else 1.0)
+        return float(depth ** (0.5 + dependence / 2)) * (2.0 if self.couples else 1.0)
 
     @cached_property
     def base(self) -> NDArray[np.int64] | None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-MOST = 2048
+MOST = 1536
 """Items in a sample at most, enough to tell habits apart."""
 LEAST = 256
 """Items in a sample at least."""
@@ -43,7 +43,7 @@ def sample_size(items: int, answers: int, classes: int) -> int:
     """Return how many items a sample has; the number of items does not matter.
 
     >>> sample_size(20, 100, 10), sample_size(10**7, 5 * 10**7, 10), sample_size(10**7, 5 * 10**7, 1000)
-    (20, 2048, 838)
+    (20, 1536, 838)
     """
     per_item = max(answers // max(items, 1), 1) * classes
     return min(items, max(min(NUMBERS // per_item, MOST), LEAST))

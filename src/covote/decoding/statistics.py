@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.arguments import no_file
 from covote.decoding.linear import ONE
-from covote.decoding.tuning import DEPENDENCES, HABITS, MARGINS, POWERS, READINESS
+from covote.decoding.tuning import DEPENDENCES, HABITS, INDEPENDENCE, MARGINS, POWERS, READINESS
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
@@ -59,6 +59,8 @@ class HeldOut(NamedTuple):
         How many answers were predicted.
     habits
         Their log-likelihood, in whole units (kinds of habits x strengths of dependence).
+    independence
+        The log-likelihood of the answers if those of D experts count for fewer (kinds of habits x exponents).
     sizes
         By how much it is higher if classes differ in size (kinds of habits).
     readiness
@@ -69,6 +71,7 @@ class HeldOut(NamedTuple):
 
     answers: NDArray[np.int64]
     habits: NDArray[np.int64]
+    independence: NDArray[np.int64]
     sizes: NDArray[np.int64]
     readiness: NDArray[np.int64]
     authorities: NDArray[np.int64]
@@ -76,8 +79,9 @@ class HeldOut(NamedTuple):
     @classmethod
     def empty(cls) -> HeldOut:
         """Return counts of nothing."""
-        habits, dependences, odds = len(HABITS), len(DEPENDENCES), len(READINESS)
-        shapes = (1,), (habits, dependences), (habits,), (habits, odds), (2,)
+        habits, widths = len(HABITS), map(len, (DEPENDENCES, INDEPENDENCE, READINESS))
+        dependences, exponents, odds = widths
+        shapes = (1,), (habits, dependences), (habits, exponents), (habits,), (habits, odds), (2,)
         return cls(*(np.zeros(shape, np.int64) for shape in shapes))
 
     def plus(self, other: HeldOut) -> HeldOut:
@@ -206,6 +210,10 @@ class Statistics:
 
     def expert_totals(self) -> ExpertTotals:
         """Return the number of answers of each expert to classes that it knows, and to others."""
+        return self._inside
+
+    @cached_property
+    def _inside(self) -> ExpertTotals:
         keys, values = self.listed()
         cells, classes = self.panel.layout.cells, len(self.panel.classes)
         cell, k = keys // classes, keys % classes

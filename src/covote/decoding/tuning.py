@@ -13,6 +13,9 @@ HABITS: tuple[Habits, ...] = ("none", "common", "own")
 DEPENDENCES = (0.0, 0.3, 1.0)
 """Strengths of dependence that are tried for each kind (:mod:`covote.decoding.cross_validation`)."""
 
+INDEPENDENCE = (0.0, 0.25, 0.5)
+"""Exponents e of the temperature D^e at which the answers of independent experts are predicted."""
+
 READINESS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
 """Logarithms of odds that are tried for how readily experts answer what they know."""
 
