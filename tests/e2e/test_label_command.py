@@ -281,6 +281,16 @@ def test_a_batch_that_fails_is_asked_again_by_the_next_run(covote, folder):
     assert len(calls(folder, "c")) == before
 
 
+def test_items_that_no_column_names_are_called_by_their_position(covote, folder):
+    table = pq.read_table(folder / "data.parquet").drop_columns("item")
+    pq.write_table(table, folder / "nameless.parquet")
+    ran = run_label(covote, data="nameless.parquet")
+    assert ran.status == 0, ran.err
+    assert "nameless.parquet has no column item, task or id, so the items are called 0, 1, 2" in ran.out
+    assert "called 0, 1" not in run_label(covote, output="other.parquet").out
+    assert labels("labels.parquet") == truth(folder)
+
+
 def test_all_mistakes_of_a_panel_are_told_together_before_the_second_batch(covote, folder):
     save_panel(folder, ["a", "broken", "shapeless", "d"])
     ran = run_label(covote)

@@ -203,6 +203,11 @@ def label(
     for note in notes:
         output.complain(f"Warning: {note}")
     by_chance = found.soft and found.outcome.method == "learned"
+    if found.by_position:
+        output.say(
+            f"Note: {data.name} has no column item, task or id, so the items are called 0, 1, 2, ... in its "
+            "order, which must not change; name the column with --id."
+        )
     _tell(found, ask, by_chance)
     outcomes.tell(found.outcome, time.monotonic() - started, method)
     output.say_written(output_file, proba, report, review)

@@ -21,7 +21,7 @@ from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.batch_files import Written, read_responses, write_requests
-from covote.labelling.data import DataPlace
+from covote.labelling.data import DataPlace, Table
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare, together
 from covote.labelling.previewing import SAMPLE
@@ -104,6 +104,8 @@ class Labelling:
         How many items an Asker could not settle: no expert is left who could, or the budget is spent.
     over_budget
         Whether language models were not asked everything because of the budget.
+    by_position
+        Whether the items of a table are named by their positions, because no column names them.
     """
 
     outcome: Outcome
@@ -115,6 +117,7 @@ class Labelling:
     plain: tuple[Name, ...] = ()
     unsettled: int = 0
     over_budget: bool = False
+    by_position: bool = False
 
     @property
     def uncovered(self) -> list[tuple[Name, Name]]:
@@ -482,6 +485,7 @@ class Run:
             plain if len(plain) < len(self._panel) else (),
             0 if self._asker is None else int(self._asker.stuck.sum()),
             self.over_budget,
+            self._ready.place.id is None and isinstance(self._ready.data, Table),
         )
 
 
