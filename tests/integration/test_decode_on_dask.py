@@ -86,6 +86,27 @@ def test_gold_and_unknown_names_count_as_in_one_process(tmp_path, client):
         engine.decode(files, PANEL, tmp_path / "other", client, gold={"nowhere": 0})
 
 
+def listening(processes):
+    """Return the addresses at which processes listen, as the system writes them."""
+    sockets = {
+        os.readlink(file)[8:-1]
+        for process in processes
+        for file in Path(f"/proc/{process}/fd").iterdir()
+        if file.exists() and os.readlink(file).startswith("socket:")
+    }
+    rows = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {row[1].split(":")[0] for row in rows if row[3] == "0A" and row[9] in sockets}
+
+
+def test_nothing_listens_to_other_machines(client):
+    assert client.submit(abs, -1).result() == 1
+    assert listening([os.getpid(), *family(os.getpid())]) == {"0100007F"}  # 127.0.0.1
+
+
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask itself
 def test_a_dask_frame_is_read_like_files(tmp_path, client):
     import dask.dataframe

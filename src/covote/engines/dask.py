@@ -67,7 +67,7 @@ def decode(
         parts = _Parts(client, _votes_by_item(client, frame, panel, reading), panel)
         if gold is not None:
             gold = client.submit(like_items, gold, parts.votes[0]).result()
-            if not sum(parts.map(partial(_count_gold, gold=gold))):
+            if not sum(parts.map(lambda votes: len(gold_rows(gold, votes)[0]))):
                 raise no_gold(gold)
         fitted = fit(parts, decoder, DecodeOptions(gold=gold))
         shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
@@ -121,10 +121,6 @@ def _applied(task: Callable[..., Result], *values: Any) -> Result:
     return task(*values)
 
 
-def _count_gold(votes: Votes, gold: Mapping[Any, Name]) -> int:
-    return len(gold_rows(gold, votes)[0])
-
-
 def _write_labels(votes: Votes, place: Path, fitted: Fitted) -> dict[str, int]:
     labels = fitted(votes)
     labels.save(place)
@@ -156,8 +152,7 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
         "distributed.worker.http.routes": [],
         "distributed.scheduler.http.routes": [],
     }
-    with ExitStack() as stack:
-        # Dask's own folder would be left behind on SIGTERM; this one is not.
+    with ExitStack() as stack:  # Dask's own folder would be left behind on SIGTERM; this one is not.
         folder = stack.enter_context(TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True))
         stack.enter_context(dask.config.set({**settings, "temporary-directory": folder}))
         try:
@@ -167,7 +162,8 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
                 # A free port on this machine only, without a dashboard, and with a key that no one else has.
                 where = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                        n_workers=workers, threads_per_worker=1, host="127.0.0.1",
+                        dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False},
                         security=distributed.Security.temporary(), silence_logs=logging.CRITICAL,
                     )
                 )  # fmt: skip
