@@ -231,7 +231,7 @@ def densified(votes: Votes) -> Votes:
     runs, panel, size = votes.ragged, votes.panel, len(votes)
     columns = np.full((len(panel), size), NOT_ASKED, dtype=runs.label.dtype)
     item = np.repeat(np.arange(size), np.diff(runs.indptr))
-    columns.reshape(-1)[runs.expert * np.int64(size) + item] = runs.label
+    columns.reshape(-1)[runs.expert.astype(np.int64) * size + item] = runs.label
     vote = per_class = None
     own_vote, own_class, starts = own_probabilities(votes)
     if own_vote is not None:
