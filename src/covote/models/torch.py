@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,8 @@ def _open(path: Path, setting: Setting, *, output: int | str | None = None) -> T
 
     extra = {"classes.json": ""}
     classes: Any = setting.classes
+    log = logging.getLogger("torch.export")
+    before, log.disabled = log.disabled, True  # it prints tracebacks for a file that cannot be read
     try:
         program = torch.export.load(path, extra_files=extra)
         if classes is None and extra["classes.json"]:
@@ -81,6 +84,8 @@ def _open(path: Path, setting: Setting, *, output: int | str | None = None) -> T
             f"{path} cannot be loaded as a torch exported program: {error}; write it with "
             "torch.export.save(program, path)"
         ) from error
+    finally:
+        log.disabled = before
 
 
 TORCH = Kind(

@@ -335,6 +335,13 @@ def test_torch_exported_programs(dynamic, fitted, iris, tmp_path):
     np.testing.assert_allclose(answers.probability, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
 
 
+def test_a_damaged_torch_program_is_told_in_one_line(tmp_path, caplog):
+    (tmp_path / "iris.pt2").write_text("not a program")
+    with pytest.raises(FileError, match=r"iris.pt2 cannot be loaded as a torch exported program"):
+        open_expert("iris", PANEL_ORDER, "iris.pt2", tmp_path, trust=True)
+    assert not caplog.records
+
+
 def test_torch_programs_may_carry_their_classes(fitted, iris, tmp_path):
     exported(tmp_path / "iris.pt2", fitted, extra={"classes.json": '["setosa", "versicolor", "virginica"]'})
     expert = open_expert("iris", PANEL_ORDER, {"use": "iris.pt2", "logits": True}, tmp_path, trust=True)
