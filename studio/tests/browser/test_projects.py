@@ -32,12 +32,11 @@ def test_an_owner_makes_a_project_and_goes_back_to_all_of_them(town, visit):
     page.get_by_role("button", name="Continue").click()
     page.get_by_label("Name").fill("Third farm")
     page.get_by_role("button", name="Create a project").click()
-    page.wait_for_url(re.compile("/p/third-farm/progress"))
-    page.get_by_role("link", name="Add classes").click()
-    page.get_by_label("Add classes").fill("cat\ndog")
+    page.wait_for_url(re.compile("/p/third-farm/start"))
+    page.fill("#classes", "cat\ndog")
     page.get_by_role("button", name="Add classes").click()
-    expect(page.get_by_role("cell", name="dog").first).to_be_visible()
-    page.get_by_role("button", name="Settings").click()
+    expect(page.get_by_role("main")).to_contain_text("dog")
+    page.get_by_role("button", name="Progress").click()
     page.get_by_role("link", name="All projects").click()
     expect(page.get_by_role("link", name="Third farm")).to_be_visible()
     assert page.failures == []
@@ -51,8 +50,8 @@ def test_the_pages_of_the_server_have_no_accessibility_problem(town, visit, axe,
     page.wait_for_url(f"{town.address}/")
     page.get_by_label("Name").fill("Third farm")
     page.get_by_role("button", name="Create a project").click()
-    page.wait_for_url(re.compile("/progress"))
-    for path in ("/", "/accounts", "/me", "/p/third-farm/progress", "/p/third-farm/me"):
+    page.wait_for_url(re.compile("/start"))
+    for path in ("/", "/accounts", "/me", "/p/third-farm/start", "/p/third-farm/me"):
         page.goto(town.address + path)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -106,7 +106,8 @@ class Database:
             with self.engine.connect() as connection:
                 names = set(inspect(connection).get_table_names())
                 if {"version", "project", "answer"} <= names:
-                    return int(connection.execute(select(func.max(schema.version.c.number))).scalar_one())
+                    found = connection.execute(select(func.max(schema.version.c.number))).scalar_one()
+                    return None if found is None else int(found)
         except SQLAlchemyError as error:
             if self.is_postgres:
                 raise FileError(
