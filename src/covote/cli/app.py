@@ -90,7 +90,7 @@ EXAMPLES = {
     ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),
-    "docs": ("covote docs trust", "covote docs gold"),
+    "docs": ("covote docs trust", "covote docs 'gold items'"),
 }
 """Two examples for each command, shown at the end of its help."""
 
