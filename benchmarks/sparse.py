@@ -2,10 +2,10 @@
 
     python benchmarks/sparse.py --data ../shared/data [--half choose confirm last] [--keep numbers.json]
 
-Four kinds of panels: simulated people; real models, with and without their probabilities; simulated people
-together with one or two real models that answer every item with probabilities; and complete answers of real
-models as in accuracy.py. A rule is chosen on the panels of one half (seeds and data sets), confirmed on those
-of the other, and looked at once on the last: other ways of guessing and other data sets.
+Three kinds of panels: simulated people; real models, with and without their probabilities; and simulated
+people together with one or two real models that answer every item with probabilities. A rule is chosen on
+the panels of one half (seeds and data sets), confirmed on those of the other, and looked at once on the last:
+other ways of guessing and other data sets.
 
 An item that is left open counts for a random choice among its tied classes. *Calibration error* and *AUC* are
 of the confidence of labels. *Expected errors* are the sum of 1 - confidence, against the real ones. *Review*:
@@ -34,11 +34,8 @@ from crowd import crowd_kit
 from real_votes import TRAINED, Case, cases, model
 
 from covote import Panel, Votes, decode
-from covote.decoding import DECODERS
 
-METHODS = tuple(
-    name for name in ("learned", "majority", "authority", "em", "dawid-skene") if name in DECODERS
-)
+METHODS = ("learned", "majority", "authority", "em", "dawid-skene")
 HALVES = ("choose", "confirm", "last")
 MODELS = {
     "choose": ("digits", "soybean", "letter"),
@@ -324,7 +321,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=here.parent.parent / "shared/data", help="data folder")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/covote/votes")
     parser.add_argument("--half", nargs="*", default=["choose", "confirm"], choices=HALVES)
-    parser.add_argument("--kinds", nargs="*", default=["people", "models"])
+    parser.add_argument("--kinds", nargs="*", default=["people", "models", "mixed"])
     parser.add_argument("--people", type=int, default=30, help="panels of people in each half")
     parser.add_argument("--mixed", type=int, default=6, help="mixed panels of each data set")
     parser.add_argument("--every", type=int, default=3, help="one model panel of this many")
