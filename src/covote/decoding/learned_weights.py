@@ -142,8 +142,12 @@ class LearnedWeights:
         """Which experts leave items out."""
         return who_answered.selective(self.statistics)
 
-    def scores(self, rows: Rows) -> NDArray[np.int64]:
-        """Return S, the log-likelihood of all answers of a row under every class (rows x classes)."""
+    def scores(self, rows: Rows, every_class: bool = False) -> NDArray[np.int64]:
+        """Return S, the log-likelihood of all answers of a row under every class (rows x classes).
+
+        A class that no expert who answered knows cannot be the label, so it has `NO_EVIDENCE`; with
+        `every_class` it has its likelihood, because the item may well be of that class.
+        """
         model, soft = self.model, self.curves is not None and rows.votes.soft
         if not soft and not self.dependence:
             found = linear.totals(rows, model.table)
@@ -160,7 +164,12 @@ class LearnedWeights:
             half = np.log(q + 1e-9) * (self.choice.authorities / (2 * fusion.POWER))
             found += np.rint(half * UNIT).astype(np.int64)
         found += self.evidence(rows)
-        found[np.broadcast_to(~linear.has_evidence(rows), found.shape)] = NO_EVIDENCE
+        if every_class:
+            nothing = np.diff(rows.runs.indptr)[:, None] == 0
+            there = ~nothing & self.statistics.panel.knows.any(axis=0)
+        else:
+            there = linear.has_evidence(rows)
+        found[np.broadcast_to(~there, found.shape)] = NO_EVIDENCE
         return found
 
     def evidence(self, rows: Rows) -> NDArray[np.int64] | int:

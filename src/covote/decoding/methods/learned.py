@@ -94,7 +94,7 @@ class LearnedVote(Decoder):
         """Return the labels."""
 
         def label(rows: Rows) -> Labels:
-            return self.labels(rows, weights, weights.scores(rows), evidence)
+            return self.labels(rows, weights, weights.scores(rows, every_class=True), evidence)
 
         return label_pieces(votes, label, answer_parts)
 
@@ -105,6 +105,7 @@ class LearnedVote(Decoder):
         share, level = vote.share, vote.best
         many = level.sum(axis=1) > 1
         likely = weights.posterior(score)
+        score = np.where(linear.has_evidence(rows), score, NO_EVIDENCE)
         top = score.max(axis=1)
         first = score == top[:, None]
         index = np.where(share.max(axis=1) >= 0, first.argmax(axis=1), -1)
@@ -133,7 +134,9 @@ class LearnedVote(Decoder):
 
     def proba(self, votes: Votes, weights: LearnedWeights) -> NDArray[np.float64]:
         """Return the probability of every class, given all answers."""
-        return table_of(votes, lambda rows: weights.posterior(weights.scores(rows)), answer_parts)
+        return table_of(
+            votes, lambda rows: weights.posterior(weights.scores(rows, every_class=True)), answer_parts
+        )
 
     # Gold
 
@@ -142,7 +145,7 @@ class LearnedVote(Decoder):
         where, truth = gold_rows(self.gold, votes)
         for rows, span in each_row(votes.subset(where)).pieces():
             known = truth[span]
-            score = weights.scores(rows)
+            score = weights.scores(rows, every_class=True)
             owner = linear.row_of_answer(rows)
             less = weights.model.apart(rows.cell, known[owner])
             np.subtract.at(score, (owner, known[owner]), less)
