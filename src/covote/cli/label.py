@@ -56,7 +56,7 @@ def label(
             "-o",
             "--output",
             help="Write the labels to this .parquet or .csv file (default: a .labels.csv next to DATA); the "
-            "answers are kept next to it in a file .answers.sqlite, which other commands read as answers.",
+            "answers are kept next to it in an .sqlite file, which other commands read as answers.",
         ),
     ] = None,
     id: Annotated[

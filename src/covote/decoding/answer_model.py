@@ -162,8 +162,6 @@ class AnswerModel:
         What is to be added is a sparse matrix where there are many classes. No answer is a wrong one about
         the class that it names.
         """
-        from scipy.sparse import coo_array, csr_array, dia_array
-
         counts, panel, c = self.statistics, self.statistics.panel, COMMON[self.habits]
         cells, classes, (keys, values) = panel.layout.cells, len(panel.classes), counts.listed()
         base = 1 / max(float(panel.sizes.mean()), 1.0)
@@ -171,16 +169,19 @@ class AnswerModel:
         wrong = (cells.label[cell] != k) & (cells.label[cell] < classes)
         cell, k, value = cell[wrong], k[wrong], values[wrong] / ONE
         expert, label = cells.expert[cell], cells.label[cell]
-        known = panel.layout.known
-        can = csr_array((np.ones(len(known.members)), known.members, known.start), shape=panel.knows.shape)
-        asked = can.T @ coo_array((value, (expert, k)), shape=panel.knows.shape).tocsr()
-        seen = coo_array((value, (label, k)), shape=(classes, classes)).tocsr()
-        if classes * classes <= linear.TABLE:
-            whole = asked.toarray()
-            found = (seen.toarray() - base * whole) / (whole + c)
+        if classes * max(classes, len(panel)) <= linear.TABLE:
+            of_expert = np.bincount(expert * classes + k, value, panel.knows.size).reshape(panel.knows.shape)
+            whole = panel.knows.T.astype(np.float64) @ of_expert
+            seen = np.bincount(label * classes + k, value, classes * classes).reshape(classes, classes)
+            found: Array = (seen - base * whole) / (whole + c)
             np.fill_diagonal(found, -base)
             return base, found
-        beyond, asked = seen - base * asked, asked.tocsr()
+        from scipy.sparse import coo_array, csr_array, dia_array
+
+        known = panel.layout.known
+        can = csr_array((np.ones(len(known.members)), known.members, known.start), shape=panel.knows.shape)
+        asked = (can.T @ coo_array((value, (expert, k)), shape=panel.knows.shape).tocsr()).tocsr()
+        beyond = coo_array((value, (label, k)), shape=(classes, classes)).tocsr() - base * asked
         asked.data = 1 / (asked.data + c)
         excess = beyond.multiply(asked).tocsr()
         excess -= dia_array((base + excess.diagonal()[None], [0]), shape=excess.shape)
