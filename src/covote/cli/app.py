@@ -117,6 +117,7 @@ ADVANCED = frozenset(
         "--missing",
         "--batch",
         "--refresh",
+        "--strict",
         "--delta",
         "--error",
         "--goal",
