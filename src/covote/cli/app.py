@@ -117,7 +117,6 @@ ADVANCED = frozenset(
         "--missing",
         "--batch",
         "--refresh",
-        "--strict",
         "--delta",
         "--error",
         "--goal",

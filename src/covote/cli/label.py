@@ -117,6 +117,7 @@ def label(
             "--strict/--no-strict",
             help="Stop at the first failure of an expert, or at none (default: only if one has no usable "
             "answer to its first batch, after every expert was asked about one).",
+            rich_help_panel="Failures",
         ),
     ] = None,
     refresh: Annotated[
