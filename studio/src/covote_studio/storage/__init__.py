@@ -1,1 +1,1 @@
-"""Where a project is kept: its tables, its migrations, its pictures and sounds."""
+"""Where a project is kept: its tables, its pictures and sounds."""
