@@ -98,6 +98,8 @@ def answer_scores(panel: Panel, rows: Any, n: Any, habits: str) -> list[dict[int
             found = 1 - none
         else:
             share = 0.0 if v == k else habit(v, k) / sum(habit(u, k) for u in known[i] if u != k)
+            if habits == "own" and k in known[i] and v != k:
+                share = 1 / (len(known[i]) - 1)
             one = accuracy[i] if v == k else (1 - accuracy[i]) * share
             found = (one if k in known[i] else share) * (1 - none)
         if habits == "own" and (panel.knows.all() or k not in known[i]):

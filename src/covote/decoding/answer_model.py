@@ -6,12 +6,13 @@ common to all experts, or its own, which are shrunk towards the common ones:
 
     a_i      = (right answers + PRIOR a) / (answers + PRIOR),  a the share over all experts
     h(v|k)   ~ 1, or (n[v, k] + c / R) / (n[k] + c)            n[k]: wrong answers to k of those who know v
-    P_i(v|k) = a_i if v = k; (1 - a_i) h_i(v|k) if i knows k, else h_i(v|k)
+    P_i(v|k) = a_i if v = k; (1 - a_i) e_i(v|k) if i knows k, else h_i(v|k)
     own      : (n_i[v, k] + PRIOR P_i(v|k)) / (n_i[., k] + PRIOR), for classes that i does not know
 
-h_i is h among the answers that i can give, R their mean number, and c = 20, or 1 with own habits. In a crowd,
-where everyone knows every class, own habits hold for all classes. "None of mine" has two rates, of experts
-who know the class and who do not; other answers share the rest.
+h_i is h among the answers that i can give, R their mean number, and c = 20, or 1 with own habits. Wrong
+answers about classes that i knows, e_i, follow h_i as well; with own habits they are all equally likely. In a
+crowd, where everyone knows every class, own habits hold for all classes. "None of mine" has two rates, of
+experts who know the class and who do not; other answers share the rest.
 
 The weight of an answer for a class is the logarithm of its probability divided by what it would be if the
 answer said nothing, so an uninformative answer weighs 0. Theory: section 9.
@@ -116,7 +117,9 @@ class AnswerModel:
         knows, own = panel.knows[expert], label[:, None] == np.arange(len(panel.classes))
         single, right = (panel.sizes < 2)[expert], self.accuracy[expert][:, None]
         wrong = self._habit(cells)
-        found = np.where(knows, np.where(own, right, (1 - right) * wrong), wrong)
+        even = 1 / np.maximum(panel.sizes[expert] - 1, 1)[:, None]
+        inside = even if self.habits == "own" else wrong
+        found = np.where(knows, np.where(own, right, (1 - right) * inside), wrong)
         found[single] = 1.0  # the only class that an expert can name
         none = np.where(knows, rate.inside, rate.outside) * says[expert][:, None]
         found = np.where((label < len(panel.classes))[:, None], found * (1 - none), none)

@@ -73,7 +73,8 @@ def answer_model(panel, votes, q, habits):
         for k in range(classes):
             others = [v for v in np.flatnonzero(knows[i]) if v != k]
             habit = h[others, k] / h[others, k].sum()
-            found[i, others, k] = (1 - a[i]) * habit if knows[i, k] else habit
+            wrong = np.full(len(others), 1 / max(len(others), 1)) if habits == "own" else habit
+            found[i, others, k] = (1 - a[i]) * wrong if knows[i, k] else habit
             found[i, k, k] = a[i] if knows[i, k] else 0
             if habits == "own" and (knows.all() or not knows[i, k]):
                 found[i, :, k] = (n[i, :, k] + 20 * found[i, :, k]) / (n[i, :, k].sum() + 20)

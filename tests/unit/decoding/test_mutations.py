@@ -32,7 +32,7 @@ MUTATIONS = {
     ],
     "learned": [
         ("answer_model.py", "(count + PRIOR * found) / (total + PRIOR)", "(count + found) / (total + 1)"),
-        ("answer_model.py", "(1 - right) * wrong)", "wrong)"),
+        ("answer_model.py", "(1 - right) * inside", "inside"),
         ("answer_model.py", "(seen - base * whole) / (whole + c)", "seen / (whole + c)"),
         ("learned_weights.py", "inside / within + outside / without", "inside + outside"),
         ("cross_validation.py", "score[owner] - own", "score[owner]"),
