@@ -331,6 +331,6 @@ def disagreement(
         label = None if row["label"] is None else str(row["label"])
         if (len(winners) == 1 and {label} != winners) or (label is not None and label not in winners):
             return f"item {item!r} is {label!r}, the authority vote says {sorted(winners)}"
-        if len(winners) > 1 and row["status"] != "tied":
+        if len(winners) > 1 and row["status"] not in ("tied", "incomplete"):
             return f"item {item!r} is tied, its status is {row['status']!r}"
     return None

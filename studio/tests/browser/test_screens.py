@@ -160,7 +160,7 @@ def test_undo_goes_back_as_often_as_it_is_pressed(desk, rig):
     sent(page)
     for name in reversed(shown):
         page.keyboard.press("u")
-        expect(page.locator("#where")).to_have_text(f"Change your answer to {name}")
+        expect(page.locator("#where")).to_have_text(f"Change: {name}")
     ready(page)
     page.locator("#choices .choice").nth(1).click()
     expect(page.locator("#where")).not_to_contain_text("Change")

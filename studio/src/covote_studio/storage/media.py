@@ -10,6 +10,7 @@ import io
 import os
 import re
 import threading
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,6 @@ LARGEST = 25 * 1024 * 1024
 """Bytes of the largest picture or sound."""
 
 MOST_POINTS = 60_000_000
-Image.MAX_IMAGE_PIXELS = None  # Pillow's own limit is higher, and only warns
 """Pixels of the largest picture."""
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -101,7 +101,10 @@ def _prepare_picture(name: str, content: bytes, mime: str | None) -> Prepared:
     if content[4:12] in _HEIC:
         pi_heif.register_heif_opener()
     try:
-        with Image.open(io.BytesIO(content)) as opened:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # refused in the next lines
+            found = Image.open(io.BytesIO(content))
+        with found as opened:
             if opened.width * opened.height > MOST_POINTS:
                 raise Refused(
                     f"“{name}” has {opened.width:,} x {opened.height:,} pixels; a picture has at most "
@@ -112,6 +115,10 @@ def _prepare_picture(name: str, content: bytes, mime: str | None) -> Prepared:
             return Prepared(name, *((mime, content) if mime else _converted(opened)))
     except Refused:
         raise
+    except Image.DecompressionBombError as error:
+        raise Refused(
+            f"“{name}” is too large; a picture has at most {MOST_POINTS / 1e6:.0f} million pixels.", 413
+        ) from error
     except Exception as error:  # decoders raise whatever they like about a damaged file
         raise Refused(f"“{name}” is damaged and cannot be shown; send it again.", 422) from error
 
