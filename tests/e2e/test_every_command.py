@@ -224,7 +224,7 @@ def test_json_keeps_every_letter_in_any_encoding(folder):
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
 def test_an_interrupt_while_libraries_load_is_one_line(folder, seconds):
-    command = [sys.executable, "-m", "covote", "design", "300", "17", "--effort", "max"]  # takes minutes
+    command = [sys.executable, "-m", "covote", "simulate", "panel.toml", "--items", "30000000"]  # takes long
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     # Before it loads numpy, Python itself may still be starting, and then the interrupt is Python's to tell.
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
