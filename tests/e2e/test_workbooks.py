@@ -72,6 +72,7 @@ def test_a_hospitals_workbook_becomes_labels_review_list_and_report(tmp_path, co
     assert "'Clinic' has no ticks" in said
     assert "gold items: column 'Histology'" in said
     assert "'Naevvus' as 'Naevus'" in said
+    assert 'read as no answer: "don\'t know"' in said
     folder = tmp_path / "study-labels"
     assert {path.name for path in folder.iterdir()} == {"labels.xlsx", "review.xlsx", "report.html"}
     found = labels_of(folder)

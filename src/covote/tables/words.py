@@ -15,14 +15,14 @@ def words(text: str) -> frozenset[str]:
 EXPERTS = words(
     "expert worker annotator rater doctor physician dr labeler labeller coder judge reviewer reader user "
     "model classifier who person grader radiologist pathologist dermatologist clinician nurse assessor "
-    "participant observer specialist member teacher source system "
+    "participant observer volunteer specialist member teacher source system "
     "experte expertin arzt arztin gutachter annotateur medecin medico experto"
 )
 """What people call the column of experts."""
 CLASSES = words(
     "class label diagnosis diagnose answer vote category response judgment judgement rating annotation "
-    "prediction predicted species disease finding condition choice tag result verdict topic field subject "
-    "skill area klasse kategorie antwort befund krankheit diagnostic diagnostico classe etiquette"
+    "prediction predicted species taxon disease finding condition choice tag result verdict topic field "
+    "subject skill area klasse kategorie antwort befund krankheit diagnostic diagnostico classe etiquette"
 )
 """What people call the column of labels, and that of classes."""
 ITEMS = words(
@@ -41,7 +41,8 @@ COSTS = words("cost price fee rate costperanswer priceperanswer kosten prei hono
 """What people call the cost of an expert."""
 NO_ANSWER = words(
     "? ?? ??? - -- --- . .. ... / na n/a #n/a nan null nil ka k/a unknown unbekannt missing noanswer "
-    "notanswered notasked keineangabe keineantwort skip skipped"
+    "notanswered notasked keineangabe keineantwort skip skipped dontknow donotknow idontknow notsure "
+    "unsure unclear undecided cannottell canttell weissnicht unklar unsicher nesaispas"
 ) | {""}
 """What people write in a cell for "no answer", folded, so that k.A. is among them."""
 NOTES = words(
