@@ -1,5 +1,9 @@
 """A study in one workbook, as a hospital keeps it, and the sheets of workbooks."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import openpyxl
 import pytest
@@ -129,3 +133,13 @@ def test_a_review_list_is_filled_in_by_choosing_and_read_as_gold(tmp_path, covot
     book.save(review)
     panel = Panel.load(tmp_path / "study.xlsx")
     assert read_gold(review, panel) == {page["A2"].value: "Naevus"}
+
+
+def test_a_column_that_is_not_a_class_is_named_in_a_line(tmp_path):
+    hospital(tmp_path / "study.xlsx")
+    ran = subprocess.run(
+        [sys.executable, "-m", "covote", "check", "study.xlsx", "--json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.stderr == "Warning: column 'Clinic' has no ticks, so it is not a class\n"
+    assert json.loads(ran.stdout)

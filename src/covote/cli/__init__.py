@@ -7,8 +7,9 @@ import io
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 INTERRUPTED = 130
 _LEAST_SPACE = 1 << 30  # bytes of address space; with less, threads cannot start and end the process
@@ -35,7 +36,9 @@ def main() -> None:
     compiled.announce = _announce
     try:
         try:
-            app()
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                app()
         finally:
             sys.stdout.flush()  # here, so that a full disk is reported
     except CovoteError as error:
@@ -54,6 +57,13 @@ def main() -> None:
     except OSError as error:
         _explain(error)
         sys.exit(2)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as one line, without the place in the source."""
+    from covote.cli.output import complain
+
+    complain(f"Warning: {message}")
 
 
 def _explain(error: OSError) -> None:
