@@ -99,7 +99,7 @@ def test_a_package_index_shows_the_readme_with_addresses_that_exist(wheel):
     assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
 
     html = markdown.render(shown.get_payload())
-    links = re.findall(r'(?:href|src)="([^"]*)"', html)
+    links = re.findall(r'(?:href|src)="(?!#)([^"]*)"', html)  # newer versions link headings to themselves
     assert any(link.endswith(".png") for link in links)
     assert [link for link in links if not link.startswith("https://")] == []
     for link in [*links, *urls.values()]:
