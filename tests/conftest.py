@@ -41,6 +41,12 @@ def pytest_unconfigure():
     gc.unfreeze()
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """Undo after each test what a command in this process sets for the processes that it starts."""
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
+
+
 def benchmark(name):
     """Import a program of the benchmarks, which are not a package and must not hide other modules."""
     folder = str(ROOT / "benchmarks")

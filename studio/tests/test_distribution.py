@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import subprocess
+import sys
 import time
 import tomllib
 import urllib.error
@@ -99,7 +100,8 @@ def test_links_between_pages_lead_somewhere(page):
 def test_the_pages_are_a_site(tmp_path):
     docs = STUDIO.parent / "docs"
     built = subprocess.run(
-        ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "-c", docs, STUDIO / "docs", tmp_path],
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", docs,
+         STUDIO / "docs", tmp_path],
         capture_output=True, text=True,
     )  # fmt: skip
     assert (built.returncode, built.stderr) == (0, "")
