@@ -3,7 +3,8 @@
 
     python benchmarks/studio.py answers --people 50 --every 2 --seconds 600
     python benchmarks/studio.py answers --people 500 --every 5 --seconds 120 --arrive 30 --postgres
-    python benchmarks/studio.py kills --kills 1000 --people 10 --every 0.5 --folder kills   # goes on where it was
+    python benchmarks/studio.py kills --kills 500 --people 10 --every 0.5 --folder kills   # goes on where it was
+    python benchmarks/studio.py kills --kills 500 --people 10 --every 0.5 --postgres
     python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
     python benchmarks/studio.py paint
     python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of studio/tests/unit
@@ -60,9 +61,12 @@ class Postgres:
                     parent.chmod(parent.stat().st_mode | 0o011)
         self.port = free_port()
         self._run("initdb", "-D", self.data, "-A", "trust", "-U", "postgres")
+        self.start()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
         self._run("pg_ctl", "-D", self.data, "-w", "-l", self.data / "log", "-o",
                   f"-p {self.port} -k {self.data} -c listen_addresses=127.0.0.1 -c max_connections=200", "start")  # fmt: skip
-        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
     def _run(self, program: str, *arguments: object) -> None:
         command = [*self.as_user, str(self.bin / program), *map(str, arguments)]
@@ -175,8 +179,8 @@ class Browser:
 class Person:
     """Somebody who answers again and again, and sends again what was not confirmed."""
 
-    def __init__(self, port: int, person_id: int, cookie: str, known: list[int]) -> None:
-        self.browser, self.id, self.known = Browser(port, cookie), person_id, known
+    def __init__(self, port: int, person_id: int, cookie: str, known: list[int], shown: int) -> None:
+        self.browser, self.id, self.known, self.shown = Browser(port, cookie), person_id, known, shown
         self.accepted: list[str] = []
         self.times: list[float] = []
         self.refused = 0
@@ -198,7 +202,7 @@ class Person:
             if leases:
                 lease = leases[0]
                 body = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"],
-                        "choice": random.choice([*self.known, -2])}  # fmt: skip
+                        "choice": random.choice([*self.known, -2]), "shown": self.shown}  # fmt: skip
                 began = time.perf_counter()
                 status, told = await self._send("/label/answer", body)
                 self.times.append(time.perf_counter() - began)
@@ -220,6 +224,15 @@ def known_of(studio) -> dict[int, list[int]]:
         for row in connection.execute(select(knows)):
             found.setdefault(row.person_id, []).append(row.class_id)
     return found
+
+
+def people_of(studio, port: int, cookies: dict) -> list[Person]:
+    """Return those who answer, each with the list of classes that their page shows."""
+    known, roster = known_of(studio), studio.snapshot()[1]
+    return [
+        Person(port, int(one), cookie, known[int(one)], roster.member(int(one)).options_id)
+        for one, cookie in cookies.items()
+    ]
 
 
 def check(studio, people: list[Person], accepted: list[str] | None = None) -> dict[str, int]:
@@ -267,8 +280,7 @@ def answers(options: argparse.Namespace) -> None:
         cookies = fill(studio, options.people, 20, min(items, 200_000), options.ask, 8)
         server = Server(folder / "project", url)
         server.wait()
-        known = known_of(studio)
-        people = [Person(server.port, one, cookie, known[one]) for one, cookie in cookies.items()]
+        people = people_of(studio, server.port, cookies)
 
         async def run() -> None:
             until = time.monotonic() + options.seconds
@@ -296,51 +308,65 @@ def answers(options: argparse.Namespace) -> None:
 
 ROUND = 50
 """Kills after which the database is checked and the table written."""
+WITH_DATABASE = 10
+"""Every how many kills PostgreSQL is ended with the server, as a power cut would end it."""
 
 
 def kills(options: argparse.Namespace) -> None:
-    """Kill the server again and again while people answer; --folder keeps the project, to go on with it."""
+    """Kill the server again and again while people answer; --folder keeps a project on SQLite, to go on with it."""
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-bench-"))
         )
-        memory = folder / "kills.json"
-        if not memory.exists():
-            studio = open_studio(folder / "project")
+        folder.mkdir(exist_ok=True)
+        memory, postgres = folder / "kills.json", None
+        if options.postgres:
+            postgres = Postgres(folder)
+            stack.callback(postgres.stop)
+        url = postgres.url if postgres else None
+        if postgres or not memory.exists():
+            studio = open_studio(folder / "project", url)
             cookies = fill(studio, options.people, 20, 200_000, options.ask, 8)
             past = {"cookies": cookies, "kills": 0, "starts": [], "accepted": []}
             studio.stop()
         else:
             past = json.loads(memory.read_text())
-        first = Server(folder / "project", None)  # not counted: it may have to write bytecode
+        first = Server(folder / "project", url)  # not counted: it may have to write bytecode
         first.wait()
         first.kill()
         while past["kills"] < options.kills:
             count = min(ROUND, options.kills - past["kills"])
-            line = _round_of_kills(folder / "project", past, count, options)
+            line = _round_of_kills(folder / "project", past, count, options, postgres)
             memory.write_text(json.dumps(past))
             (folder / "kills.md").write_text(
                 "| kills | accepted | lost | duplicate | database | restart median | restart longest |\n"
                 f"|---|---|---|---|---|---|---|\n{line}\n"
             )
-            print(line, flush=True)
+            print(line, f"load {os.getloadavg()[0]:.0f}", flush=True)
 
 
-def _round_of_kills(project: Path, past: dict, count: int, options: argparse.Namespace) -> str:
+def _round_of_kills(
+    project: Path, past: dict, count: int, options: argparse.Namespace, postgres: Postgres | None
+) -> str:
     """Kill `count` times, compare all that was ever accepted with what is there, and return a row of the table."""
-    studio = open_studio(project)
-    known, port = known_of(studio), free_port()
-    people = [Person(port, int(one), cookie, known[int(one)]) for one, cookie in past["cookies"].items()]
+    url = postgres.url if postgres else None
+    studio, port = open_studio(project, url), free_port()
+    people = people_of(studio, port, past["cookies"])
+    studio.stop()
     over = asyncio.Event()
 
     async def storm() -> None:
         tasks = [asyncio.create_task(one.work(options.every, over.is_set, options.every)) for one in people]
-        for _ in range(count):
-            server = Server(project, None, port)
+        for n in range(count):
+            server = Server(project, url, port)
             past["starts"].append(await asyncio.to_thread(server.wait))
             await asyncio.sleep(random.uniform(0.02, options.alive))
+            if postgres and n % WITH_DATABASE == WITH_DATABASE - 1:
+                await asyncio.to_thread(postgres.stop)
             server.kill()
-        server = Server(project, None, port)
+            if postgres and n % WITH_DATABASE == WITH_DATABASE - 1:
+                await asyncio.to_thread(postgres.start)
+        server = Server(project, url, port)
         await asyncio.to_thread(server.wait)
         over.set()
         await asyncio.gather(*tasks)
@@ -350,9 +376,12 @@ def _round_of_kills(project: Path, past: dict, count: int, options: argparse.Nam
     asyncio.run(storm())
     past["kills"] += count
     past["accepted"] += [key for one in people for key in one.accepted]
+    studio = open_studio(project, url)
     checked = check(studio, people, past["accepted"])
-    with studio.database.read() as connection:
-        sound = connection.execute(text("PRAGMA integrity_check")).scalar_one()
+    sound = "ok"
+    if not postgres:
+        with studio.database.read() as connection:
+            sound = connection.execute(text("PRAGMA integrity_check")).scalar_one()
     studio.stop()
     return (
         f"| {past['kills']:,} | {checked['accepted']:,} | {checked['lost']} | {checked['duplicate']} | {sound} | "
