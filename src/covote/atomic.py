@@ -15,6 +15,8 @@ from pathlib import Path
 
 from covote.errors import FileError, InputError
 
+__all__ = ["check_apart", "check_place", "make_folder", "replacing", "write_text"]
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from covote.asking.answers import ItemAnswers
 from covote.asking.asker import Asker
-from covote.asking.choosing import TieOrder, choose
+from covote.asking.choosing import Rule, TieOrder, choose
 from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.posterior import Posterior
 from covote.asking.questions import Question, Questions
@@ -17,6 +17,7 @@ __all__ = [
     "Question",
     "Questions",
     "Repair",
+    "Rule",
     "TieOrder",
     "Vote",
     "choose",

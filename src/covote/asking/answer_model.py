@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import kernel
+from covote.compiled import interpreted, kernel
 from covote.decoding.answer_model import AnswerModel
 from covote.decoding.linear import ONE
 from covote.decoding.statistics import Statistics
@@ -73,7 +74,9 @@ def check_size(panel: Panel) -> None:
 def gains(panel: Panel, table: Array, share: Array, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return (items x experts) how much an answer raises the agreement of two draws of a class."""
     gain = np.zeros(wanted.shape)
-    _gains(share, panel.layout.cells.start, np.exp(table), wanted, gain)
+    # A question about one item must not wait for the compiler.
+    with interpreted() if len(share) == 1 else nullcontext():
+        _gains(share, panel.layout.cells.start, np.exp(table), wanted, gain)
     return gain
 
 

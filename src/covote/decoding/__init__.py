@@ -10,7 +10,7 @@ import numpy as np
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, advice, explain
-from covote.decoding.gold import Gold, gold_rows, no_gold
+from covote.decoding.gold import Gold, gold_rows, no_gold, wilson
 from covote.decoding.loop import DecodeOptions, Decoder, InMemory, Parts, Pass, decode_parts, learn_weights
 from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
@@ -42,6 +42,7 @@ __all__ = [
     "learn_weights",
     "make",
     "pair_agreement",
+    "wilson",
 ]
 
 

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from covote import compiled
-from covote.asking import RULES, ItemAnswers, Posterior, TieOrder, Vote, choose
-from covote.asking.choosing import Rule
+from covote.asking import RULES, ItemAnswers, Posterior, Rule, TieOrder, Vote, choose
 from covote.errors import InputError, TooLargeError
 from covote.votes import NONE_OF_MINE
 from covote_studio.answers.results import shown_lists, votes_of
@@ -106,8 +104,7 @@ class Inquiry:
         unsaid = self._unsaid(state, answers)
         if unsaid is None:
             money, order = np.array([np.inf]), self._order.of(np.zeros(1, dtype=np.int64), item_id)
-            with compiled.interpreted():
-                row = int(choose(self._panel_rule, state, among[None], self._panel.cost, money, order)[0])
+            row = int(choose(self._panel_rule, state, among[None], self._panel.cost, money, order)[0])
         else:
             row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
         return None if row < 0 else self._roster.voters[row].id

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sqlalchemy import Connection, bindparam, func, select
 
-from covote.decoding import ExpertReport, decode, expert_report
-from covote.decoding.gold import wilson
+from covote.decoding import ExpertReport, decode, expert_report, wilson
 from covote.labels import STATUSES, Labels
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, Votes

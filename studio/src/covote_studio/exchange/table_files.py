@@ -21,8 +21,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from covote.errors import CovoteError, InputError
-from covote.tables.table_file import TableFile
-from covote.tables.words import FORMULA
+from covote.tables import FORMULA, TableFile
 from covote_studio.rules import Refused, sentence
 
 FORMATS = ("parquet", "csv", "jsonl")
