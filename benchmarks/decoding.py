@@ -91,10 +91,10 @@ def long_frame(votes):
     """The votes as crowd-kit wants them."""
     import pandas as pd
 
-    runs = votes.ragged
-    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+    ragged = votes.ragged
+    item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
     return pd.DataFrame(
-        {"task": item, "worker": runs.expert.astype(np.int64), "label": runs.label.astype(np.int64)}
+        {"task": item, "worker": ragged.expert.astype(np.int64), "label": ragged.label.astype(np.int64)}
     )
 
 

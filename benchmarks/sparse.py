@@ -258,10 +258,10 @@ def by_crowd_kit(votes: Votes, truth: np.ndarray) -> dict[str, dict[str, float]]
     """Return the accuracy of crowd-kit's methods, if it is installed."""
     import pandas as pd
 
-    runs = votes.ragged
-    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
-    named = runs.label >= 0
-    frame = pd.DataFrame({"task": item[named], "worker": runs.expert[named], "label": runs.label[named]})
+    ragged = votes.ragged
+    item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
+    named = ragged.label >= 0
+    frame = pd.DataFrame({"task": item[named], "worker": ragged.expert[named], "label": ragged.label[named]})
     found = {}
     for name, method in crowd_kit().items():
         index = method(frame).reindex(np.arange(len(votes))).to_numpy()

@@ -8,7 +8,7 @@ from covote.decoding import DECODERS, InMemory, Statistics, learn_weights, linea
 from covote.decoding.answer_model import AnswerModel
 from covote.decoding.fusion import coupled
 from covote.decoding.learned_weights import FitToVote
-from covote.votes.rows import each_row
+from covote.votes.patterns import each_row
 from tests import plain_estimators as plain
 from tests.methods import LEARNING
 from tests.property.test_decode_authority import panels_and_votes

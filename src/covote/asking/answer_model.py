@@ -15,7 +15,7 @@ from covote.decoding.statistics import Statistics
 from covote.errors import TooLargeError
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import each_row
+from covote.votes.patterns import each_row
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ def answer_table(votes: Votes, truth: NDArray[np.int64]) -> NDArray[np.float32]:
     panel, rows = votes.panel, each_row(votes)
     check_size(panel)
     classes = len(panel.classes)
-    item = np.repeat(np.arange(len(votes)), np.diff(rows.runs.indptr))
+    item = np.repeat(np.arange(len(votes)), np.diff(rows.ragged.indptr))
     keys = rows.cell.astype(np.int64) * classes + truth[item]
     share = np.bincount(truth, minlength=classes) * ONE
     counts = Statistics.of(panel, "gold", len(votes), share, keys, np.full(len(keys), ONE))

@@ -129,10 +129,10 @@ class Asker:
         """
         made = Posterior.estimated(votes, gold=gold) if rule is None else rule
         asker = cls(votes.panel, len(votes) if votes.ids is None else votes.items, made, **terms)
-        runs = votes.ragged
-        item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
-        part = slice(runs.indptr[0], runs.indptr[-1])
-        asker._restore(item, runs.expert[part].astype(np.int64), runs.label[part].astype(np.int64))
+        ragged = votes.ragged
+        item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
+        part = slice(ragged.indptr[0], ragged.indptr[-1])
+        asker._restore(item, ragged.expert[part].astype(np.int64), ragged.label[part].astype(np.int64))
         return asker
 
     def _pieces(self, rows: Array) -> Iterator[Array]:

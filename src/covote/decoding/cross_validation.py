@@ -29,7 +29,7 @@ from covote.decoding.statistics import HeldOut, Statistics
 from covote.decoding.tuning import DEPENDENCES, HABITS, INDEPENDENCE, READINESS
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import each_row
+from covote.votes.patterns import each_row
 
 Array = NDArray[Any]
 
@@ -130,8 +130,8 @@ def log_likelihoods(weights: LearnedWeights, votes: Votes, trials: list[Trial]) 
         probability = (np.exp(table / UNIT) * weights.model.usual(cells)[:, None])[which]
         knows = panel.knows[panel.layout.cells.expert[cells]]
         owner, heard = linear.row_of_answer(rows), linear.authorities(rows) > 0
-        inside = linear.sums(rows.runs.indptr, which, np.where(knows, table, 0))
-        outside = linear.sums(rows.runs.indptr, which, np.where(knows, 0, table))
+        inside = linear.sums(rows.ragged.indptr, which, np.where(knows, table, 0))
+        outside = linear.sums(rows.ragged.indptr, which, np.where(knows, 0, table))
         for place, (trial, variant) in enumerate(zip(trials, variants, strict=True)):
             within, without, scale = weights.tempering(rows, trial.dependence)
             score = (inside / within + outside / without) * scale + variant.evidence(rows)

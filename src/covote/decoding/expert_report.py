@@ -17,7 +17,7 @@ from covote.decoding.shares import Shares, shares_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import PIECE, Rows, each_row
+from covote.votes.patterns import PIECE, AnswerPatterns, each_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,11 +85,11 @@ class Agreement:
         if len(items):
             for piece, those in each_row(votes.subset(items)).pieces():
                 known = np.asarray(truth, np.int64)[those]
-                self._compare(piece, piece.count, known, np.ones(len(piece.runs.expert), np.bool_))
+                self._compare(piece, piece.count, known, np.ones(len(piece.ragged.expert), np.bool_))
 
-    def _compare(self, rows: Rows, times: Array, label: Array, robust: Array) -> None:
+    def _compare(self, rows: AnswerPatterns, times: Array, label: Array, robust: Array) -> None:
         """Compare the answers that are `robust` with the label of their row; each row counts `times`."""
-        _, expert, said = rows.runs
+        _, expert, said = rows.ragged
         counts, row = self.counts, linear.row_of_answer(rows)
         own, times = label[row], times[row]
 
@@ -265,7 +265,7 @@ def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
     return _counted(votes, gold, pairs=True).pairs
 
 
-def _robust_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _robust_labels(rows: AnswerPatterns) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the authority label of every row (-1: none), and the answers without which it stays the same."""
     named, asked, share = vote = shares_of(rows)
     row, owner = np.arange(len(rows)), linear.row_of_answer(rows)
@@ -285,9 +285,11 @@ def _robust_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return label, robust
 
 
-def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Shares) -> NDArray[np.bool_]:
+def _same_without(
+    rows: AnswerPatterns, some: Array, owner: Array, label: Array, vote: Shares
+) -> NDArray[np.bool_]:
     """Return for some answers whether the label still has the best N_k / d_k without the answer."""
-    expert, said, at = rows.runs.expert[some], rows.runs.label[some], np.arange(len(some))
+    expert, said, at = rows.ragged.expert[some], rows.ragged.label[some], np.arange(len(some))
     named, asked = vote.votes_for[owner], vote.authorities[owner] - rows.votes.panel.knows[expert]
     named[at[said >= 0], said[said >= 0]] -= 1
     left, right = named[at, label], asked[at, label]

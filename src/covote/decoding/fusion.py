@@ -19,7 +19,7 @@ from covote.compiled import kernel
 from covote.decoding.linear import ONE
 from covote.votes import Votes
 from covote.votes.arrays import gather, own_probabilities
-from covote.votes.rows import Rows, each_row, slices
+from covote.votes.patterns import AnswerPatterns, each_row, slices
 
 Array = NDArray[Any]
 
@@ -58,7 +58,7 @@ class Given(NamedTuple):
     of: Array
 
 
-def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
+def soft_parts(votes: Votes) -> Iterator[tuple[AnswerPatterns, slice]]:
     """Yield (answer rows with their probabilities, which items they are of); every item is its own row."""
     width = votes.answers * int(votes.panel.sizes.max(initial=1)) // max(len(votes), 1)
     step = max(PIECE // max(width, len(votes.panel.classes), 1), 16)
@@ -69,16 +69,16 @@ def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 def given(votes: Votes) -> Given:
     """Return the experts' probabilities; those of an answer sum to 1, or to less with "none of mine"."""
     ragged, known = votes.to_ragged(), votes.panel.layout.known
-    runs, (vote, per_class, starts) = ragged.ragged, own_probabilities(ragged)
+    answers, (vote, per_class, starts) = ragged.ragged, own_probabilities(ragged)
     if per_class is not None:
         total = np.bincount(
-            np.repeat(np.arange(len(runs.expert)), np.diff(starts)), per_class, len(runs.expert)
+            np.repeat(np.arange(len(answers.expert)), np.diff(starts)), per_class, len(answers.expert)
         )
         of = np.flatnonzero(total > 0)  # NaN is not above 0
     else:
         of = np.flatnonzero(~np.isnan(vote))
-    expert, label = runs.expert[of].astype(np.int64), runs.label[of]
-    row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))[of]
+    expert, label = answers.expert[of].astype(np.int64), answers.label[of]
+    row = np.repeat(np.arange(len(votes)), np.diff(answers.indptr))[of]
     bounds, places = gather(known.start, expert)
     start, width, member = bounds[:-1], np.diff(bounds), known.members[places]
     answer = np.repeat(np.arange(len(expert)), width)

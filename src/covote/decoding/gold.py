@@ -20,7 +20,7 @@ from covote.decoding.statistics import ProbabilityCounts, Statistics
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
 from covote.votes import Votes
-from covote.votes.rows import Rows, each_row, item_counts, row_parts
+from covote.votes.patterns import AnswerPatterns, each_row, item_counts, row_parts
 
 Array = NDArray[Any]
 
@@ -64,7 +64,7 @@ def counted(
     votes: Votes,
     method: str,
     gold: Gold | None,
-    chances: Callable[[Rows], NDArray[np.float64]],
+    chances: Callable[[AnswerPatterns], NDArray[np.float64]],
     probabilities: bool = False,
     soft: bool = False,
 ) -> Statistics:
@@ -77,7 +77,7 @@ def counted(
     share = np.zeros(len(votes.panel.classes), dtype=np.int64)
     read: ProbabilityCounts | None = None
 
-    def shared() -> Iterator[tuple[Rows, Array, Array]]:
+    def shared() -> Iterator[tuple[AnswerPatterns, Array, Array]]:
         for piece, count in pieces_without(votes, items, answer_parts if soft else row_parts):
             yield piece, chances(piece), count
         if len(items):
@@ -101,14 +101,14 @@ def counted(
     return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, total, read)
 
 
-def answer_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
+def answer_parts(votes: Votes) -> Iterator[tuple[AnswerPatterns, slice]]:
     """Yield (answer rows, which items they are of); with probabilities, every item is its own row."""
     return soft_parts(votes) if votes.soft else row_parts(votes)
 
 
 def pieces_without(
-    votes: Votes, items: Array, parts: Callable[[Votes], Iterator[tuple[Rows, slice]]] = row_parts
-) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    votes: Votes, items: Array, parts: Callable[[Votes], Iterator[tuple[AnswerPatterns, slice]]] = row_parts
+) -> Iterator[tuple[AnswerPatterns, NDArray[np.int64]]]:
     """Yield (answer rows, how many items each stands for), leaving out some items."""
     for rows, span in parts(votes):
         mine = items[(items >= span.start) & (items < span.stop)]
@@ -148,11 +148,11 @@ def with_gold(
     if gold is None:
         return labels
     rows, truth = gold_rows(gold, votes)
-    runs = votes.subset(rows).ragged
-    of_answer = np.repeat(truth, np.diff(runs.indptr))
-    asked = votes.panel.knows[runs.expert, of_answer]
-    right = asked & (runs.label == of_answer)
-    answered = np.diff(runs.indptr) > 0
+    ragged = votes.subset(rows).ragged
+    of_answer = np.repeat(truth, np.diff(ragged.indptr))
+    asked = votes.panel.knows[ragged.expert, of_answer]
+    right = asked & (ragged.label == of_answer)
+    answered = np.diff(ragged.indptr) > 0
     found = np.where(answered, (labels.index if held_out is None else held_out)[rows], -1)
     expected = variance = math.nan
     if labels.found_evidence is not None:
@@ -161,8 +161,8 @@ def with_gold(
     score = GoldScore(
         int(answered.sum()),
         int((found == truth).sum()),
-        np.bincount(runs.expert[asked], minlength=len(votes.panel)),
-        np.bincount(runs.expert[right], minlength=len(votes.panel)),
+        np.bincount(ragged.expert[asked], minlength=len(votes.panel)),
+        np.bincount(ragged.expert[right], minlength=len(votes.panel)),
         learned and held_out is None,
         int((found >= 0).sum()),
         expected,

@@ -27,7 +27,7 @@ from covote.decoding.statistics import Statistics
 from covote.decoding.tuning import Habits
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -142,7 +142,7 @@ class LearnedWeights:
         """Which experts leave items out."""
         return who_answered.selective(self.statistics)
 
-    def scores(self, rows: Rows, every_class: bool = False) -> NDArray[np.int64]:
+    def scores(self, rows: AnswerPatterns, every_class: bool = False) -> NDArray[np.int64]:
         """Return S, the log-likelihood of all answers of a row under every class (rows x classes).
 
         A class that no expert who answered knows cannot be the label, so it has `NO_EVIDENCE`; with
@@ -165,21 +165,21 @@ class LearnedWeights:
             found += np.rint(half * UNIT).astype(np.int64)
         found += self.evidence(rows)
         if every_class:
-            nothing = np.diff(rows.runs.indptr)[:, None] == 0
+            nothing = np.diff(rows.ragged.indptr)[:, None] == 0
             there = ~nothing & self.statistics.panel.knows.any(axis=0)
         else:
             there = linear.has_evidence(rows)
         found[np.broadcast_to(~there, found.shape)] = NO_EVIDENCE
         return found
 
-    def evidence(self, rows: Rows) -> NDArray[np.int64] | int:
+    def evidence(self, rows: AnswerPatterns) -> NDArray[np.int64] | int:
         """Return what class sizes and who answered say about every class, apart from the answers."""
         base = 0 if self.base is None else self.base
         if not self.choice.readiness:
             return base
         return who_answered.weights(rows, self.selects, self.choice.readiness) + base
 
-    def tempering(self, rows: Rows, dependence: float | None = None) -> tuple[Array, Array, float]:
+    def tempering(self, rows: AnswerPatterns, dependence: float | None = None) -> tuple[Array, Array, float]:
         """Return the divisors of weights inside and outside expertise, and a factor for both.
 
         Experts with habits of their own make the same mistakes, so each further one counts for less.
@@ -187,18 +187,18 @@ class LearnedWeights:
         rho = self.dependence if dependence is None else dependence
         others = (
             np.maximum(linear.authorities(rows) - 1, 0),
-            np.maximum(np.diff(rows.runs.indptr) - 1, 0)[:, None],
+            np.maximum(np.diff(rows.ragged.indptr) - 1, 0)[:, None],
         )
         return 1 + rho * others[0], 1 + rho * others[1], 1 + rho * max(self.choice.authorities - 1, 0)
 
-    def _soft(self, rows: Rows, read: probability_curves.Curves) -> NDArray[np.int64]:
+    def _soft(self, rows: AnswerPatterns, read: probability_curves.Curves) -> NDArray[np.int64]:
         """Return the weights of all answers inside expertise, by their probabilities where there are any."""
         plain = np.ones(len(rows.cell), bool)
         gave = fusion.given(rows.votes)
         plain[gave.of] = False
         found = probability_curves.scores(rows.votes, read, gave)
         if plain.any():
-            start = np.concatenate([[0], np.cumsum(plain)])[rows.runs.indptr]
+            start = np.concatenate([[0], np.cumsum(plain)])[rows.ragged.indptr]
             used, column = np.unique(rows.cell[plain], return_inverse=True)
             table = self.model.inside_table
             found += linear.sums(start, column, table(used) if callable(table) else table[used])
@@ -260,13 +260,13 @@ class Refit(Pass):
 
 
 def counted(
-    votes: Votes, gold: Gold | None, posterior: Callable[[Rows], Array], probabilities: bool = False
+    votes: Votes, gold: Gold | None, posterior: Callable[[AnswerPatterns], Array], probabilities: bool = False
 ) -> Statistics:
     """Count answers by class: the known class of gold items, else the probabilities from `posterior`."""
     return gold_counted(votes, "learned", gold, posterior, probabilities=probabilities, soft=votes.soft)
 
 
-def vote_posterior(rows: Rows) -> NDArray[np.float64]:
+def vote_posterior(rows: AnswerPatterns) -> NDArray[np.float64]:
     """Return the probability of every class by the vote alone; tied classes share it by probabilities."""
     q = shares_of(rows).proba
     if rows.votes.soft:

@@ -9,7 +9,7 @@ a table W (cells x classes). Then
     best      = the class with the best score, the classes that share it, and the next class
 
 A method that scores like this consists of its weights. All functions take one piece of the rows at a time
-(:meth:`covote.votes.rows.Rows.pieces`), so the tables (rows x classes) stay small.
+(:meth:`covote.votes.patterns.AnswerPatterns.pieces`), so the tables (rows x classes) stay small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from covote.labels import Ties
 from covote.panel import Panel
-from covote.votes.rows import WHOLE, Rows
+from covote.votes.patterns import WHOLE, AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -74,7 +74,7 @@ def precomputed(panel: Panel, weights: Callable[[Array], Array]) -> Weights:
     return weights(np.arange(cells)) if cells * len(panel.classes) <= WHOLE else weights
 
 
-def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
+def scores(rows: AnswerPatterns, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
     """Return base + the weights of all answers (rows x classes); `NO_EVIDENCE` where nobody judged a class.
 
     >>> panel = Panel(3, [[1, 1, 0], [0, 1, 1]])  # cells: 0, 1, none of mine; 1, 2, none of mine
@@ -96,32 +96,32 @@ def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
     return found
 
 
-def totals(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
+def totals(rows: AnswerPatterns, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
     """Return base + the weights of all answers (rows x classes), even for classes that were not heard."""
     found = _summed(rows, rows.cell, weights)
     return found if base is None else found + base
 
 
-def has_evidence(rows: Rows) -> NDArray[np.bool_]:
+def has_evidence(rows: AnswerPatterns) -> NDArray[np.bool_]:
     """Return which classes an answering expert knows (rows x classes; one row where everyone answered)."""
     panel = rows.votes.panel
-    if len(rows.runs.expert) == len(rows) * len(panel):
+    if len(rows.ragged.expert) == len(rows) * len(panel):
         return np.asarray(panel.knows.any(axis=0, keepdims=True))
     return authorities(rows) > 0
 
 
-def authorities(rows: Rows) -> NDArray[np.int64]:
+def authorities(rows: AnswerPatterns) -> NDArray[np.int64]:
     """Return d_k, the number of answering experts who know each class (rows x classes)."""
-    panel, expert = rows.votes.panel, rows.runs.expert
+    panel, expert = rows.votes.panel, rows.ragged.expert
     if len(expert) == len(rows) * len(panel):
         return np.broadcast_to(panel.knows.sum(axis=0), (len(rows), len(panel.classes)))
     knows: Weights = panel.knows.__getitem__ if panel.knows.size > TABLE else panel.knows.astype(np.int64)
     return _summed(rows, expert, knows)
 
 
-def votes_for(rows: Rows) -> NDArray[np.int64]:
+def votes_for(rows: AnswerPatterns) -> NDArray[np.int64]:
     """Return N_k, the number of experts who named each class (rows x classes)."""
-    classes, label = len(rows.votes.panel.classes), rows.runs.label
+    classes, label = len(rows.votes.panel.classes), rows.ragged.label
     said = label >= 0
     place = row_of_answer(rows)[said] * classes + label[said]
     return np.bincount(place, minlength=len(rows) * classes).reshape(-1, classes)
@@ -162,7 +162,7 @@ def fractional_counts(posterior: Array, count: Array) -> NDArray[np.int64]:
     return found
 
 
-def counts(rows: Rows, part: Array) -> Counts:
+def counts(rows: AnswerPatterns, part: Array) -> Counts:
     """Return how often each answer was given to each class (cells x classes).
 
     `part` has the share of each class in every row, from :func:`fractional_counts`.
@@ -227,19 +227,19 @@ def _level(scores: Array, top: Array, slack: Array | None) -> NDArray[np.bool_]:
     return found
 
 
-def row_of_answer(rows: Rows) -> Array:
+def row_of_answer(rows: AnswerPatterns) -> Array:
     """Return the row of every answer."""
-    return np.repeat(np.arange(len(rows)), np.diff(rows.runs.indptr))
+    return np.repeat(np.arange(len(rows)), np.diff(rows.ragged.indptr))
 
 
-def _summed(rows: Rows, column: Array, weights: Weights) -> NDArray[np.int64]:
+def _summed(rows: AnswerPatterns, column: Array, weights: Weights) -> NDArray[np.int64]:
     """Return the sums of the weights of each row's answers; `column` is the row of weights of an answer."""
     if callable(weights):  # compute only the weights that occur
         used, column = np.unique(column, return_inverse=True)
         weights = np.asarray(weights(used), np.int64)
     elif column is rows.cell and len(column) * weights.shape[1] > SMALL:
         return np.asarray(rows.matrix @ weights)
-    return sums(rows.runs.indptr, column, weights)
+    return sums(rows.ragged.indptr, column, weights)
 
 
 def sums(indptr: Array, column: Array, table: Array) -> Array:

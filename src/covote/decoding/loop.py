@@ -18,7 +18,7 @@ from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import PART, Votes
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ def decode_parts(parts: Parts, decoder: Decoder, wanted: DecodeOptions = DecodeO
 class LabelledRows(NamedTuple):
     """The distinct answer rows of all parts, and their labels."""
 
-    rows: Rows
+    rows: AnswerPatterns
     labels: Labels
 
 

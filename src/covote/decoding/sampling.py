@@ -24,7 +24,7 @@ from covote.decoding.loop import Pass
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.arrays import gather
-from covote.votes.rows import Rows, row_parts
+from covote.votes.patterns import AnswerPatterns, row_parts
 
 if TYPE_CHECKING:
     from covote.decoding.learned_weights import LearnedWeights
@@ -89,7 +89,7 @@ class RowSample:
 
     def votes(self, panel: Panel) -> Votes:
         """Return the rows as votes."""
-        return replace(Votes.trusted(panel, runs=self.rows), times=self.count)
+        return replace(Votes.trusted(panel, by_item=self.rows), multiplicity=self.count)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class DrawSample(Pass):
             count = np.bincount(which, rows.count, len(first)).astype(np.int64)
             share = weights.sample_share * weights.items / max(int(rows.count.sum()), 1)
             at = np.flatnonzero(key[first] / 2.0**64 < count * share)
-            more = RowSample(key[first[at]], count[at], _rows(rows.runs, first[at]))
+            more = RowSample(key[first[at]], count[at], _rows(rows.ragged, first[at]))
             found = more if found is None else found + more
         assert found is not None  # votes have at least one piece
         return found
@@ -146,7 +146,7 @@ class CountSample(Pass):
         return self.choose(replace(weights, candidates=None), sample)
 
 
-def hashed(votes: Votes) -> Iterator[tuple[NDArray[np.uint64], Rows]]:
+def hashed(votes: Votes) -> Iterator[tuple[NDArray[np.uint64], AnswerPatterns]]:
     """Yield (hash of each answer row, the rows)."""
     plain = replace(votes, vote_probability=None, class_probability=None, class_start=None)
     panel, cells = votes.panel, votes.panel.layout.cells
@@ -154,7 +154,7 @@ def hashed(votes: Votes) -> Iterator[tuple[NDArray[np.uint64], Rows]]:
     cell = _mixed(experts[cells.expert] * np.uint64(3) + classes[cells.label])
     for rows, _ in row_parts(plain):
         yield (
-            np.concatenate([_mixed(_sums(cell[one.cell], one.runs.indptr)) for one, _ in rows.pieces()]),
+            np.concatenate([_mixed(_sums(cell[one.cell], one.ragged.indptr)) for one, _ in rows.pieces()]),
             rows,
         )
 

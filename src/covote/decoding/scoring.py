@@ -14,14 +14,14 @@ from covote.errors import InputError
 from covote.labels import Evidence, Labels, joined
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes.patterns import AnswerPatterns, each_row, row_parts
 
 Array = NDArray[Any]
-RowParts = Callable[[Votes], Iterator[tuple[Rows, slice]]]
+RowParts = Callable[[Votes], Iterator[tuple[AnswerPatterns, slice]]]
 """How votes are cut into answer rows: each different one once, or each item with its probabilities."""
 
 
-def labels_of_rows(rows: Rows, best: Best, tied_classes: Array, evidence: bool) -> Labels:
+def labels_of_rows(rows: AnswerPatterns, best: Best, tied_classes: Array, evidence: bool) -> Labels:
     """Return the labels of answer rows; a row in which several classes share the best score has none.
 
     `tied_classes` are the classes of all tied rows, one row after another.
@@ -69,18 +69,23 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
     return joined([labels], votes.ids, votes.start)
 
 
-def label_pieces(votes: Votes, label: Callable[[Rows], Labels], parts: RowParts = row_parts) -> Labels:
+def label_pieces(
+    votes: Votes, label: Callable[[AnswerPatterns], Labels], parts: RowParts = row_parts
+) -> Labels:
     """Return the labels of votes; `label` returns the labels of one piece of their answer rows."""
     found = [rows.spread(joined([label(piece) for piece, _ in rows.pieces()])) for rows, _ in parts(votes)]
     return joined(found, votes.ids, votes.start)
 
 
 def label_by(
-    votes: Votes, score: Callable[[Rows], NDArray[np.int64]], evidence: bool, temperature: float = 1.0
+    votes: Votes,
+    score: Callable[[AnswerPatterns], NDArray[np.int64]],
+    evidence: bool,
+    temperature: float = 1.0,
 ) -> Labels:
     """Label votes by scores (rows x classes); the confidence is a softmax of score / temperature."""
 
-    def label(rows: Rows) -> Labels:
+    def label(rows: AnswerPatterns) -> Labels:
         found = score(rows)
         return labels_of_rows(rows, *linear.best(found, linear.posterior(found, temperature)), evidence)
 
@@ -88,7 +93,7 @@ def label_by(
 
 
 def table_of(
-    votes: Votes, find: Callable[[Rows], NDArray[np.float64]], parts: RowParts = row_parts
+    votes: Votes, find: Callable[[AnswerPatterns], NDArray[np.float64]], parts: RowParts = row_parts
 ) -> NDArray[np.float64]:
     """Return a table (items x classes); `find` returns that of one piece of the answer rows."""
     found = np.empty((len(votes), len(votes.panel.classes)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covote.decoding import linear
 from covote.labels import NO_LABEL, Evidence, Labels, Ties, find_statuses
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -43,7 +43,7 @@ class Shares(NamedTuple):
         return q
 
 
-def shares_of(rows: Rows) -> Shares:
+def shares_of(rows: AnswerPatterns) -> Shares:
     """Return the scores of answer rows.
 
     >>> from covote import Panel, Votes
@@ -57,7 +57,7 @@ def shares_of(rows: Rows) -> Shares:
     return Shares(votes_for, d, share)
 
 
-def elect(rows: Rows, vote: Shares, with_evidence: bool) -> Labels:
+def elect(rows: AnswerPatterns, vote: Shares, with_evidence: bool) -> Labels:
     """Return the class with the best score of every answer row; classes that share it are tied."""
     best = vote.best
     number = best.sum(axis=1)
@@ -77,7 +77,7 @@ def ties_of(best: NDArray[np.bool_]) -> Ties:
 
 
 def evidence_of(
-    rows: Rows,
+    rows: AnswerPatterns,
     vote: Shares,
     index: Array,
     tied: NDArray[np.bool_],
@@ -108,16 +108,18 @@ def evidence_of(
 
 
 def violations_and_statuses(
-    rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], outdone: Array | None = None
+    rows: AnswerPatterns, vote: Shares, index: Array, tied: NDArray[np.bool_], outdone: Array | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the fewest violations d_k - N_k of any class that someone knows, and the status of labels.
 
     A class that no one judged has no violations: it is consistent with any answers.
     """
     votes_for, authorities, _ = vote
-    known = authorities[:, rows.votes.panel.layout.heard]
-    fewest = (known - votes_for[:, rows.votes.panel.layout.heard]).min(axis=1, initial=len(rows.votes.panel))
-    answers = np.diff(rows.runs.indptr)
+    known = authorities[:, rows.votes.panel.layout.known_classes]
+    fewest = (known - votes_for[:, rows.votes.panel.layout.known_classes]).min(
+        axis=1, initial=len(rows.votes.panel)
+    )
+    answers = np.diff(rows.ragged.indptr)
     return fewest.astype(np.int32), find_statuses(votes_for, authorities, answers, index, tied, outdone)
 
 

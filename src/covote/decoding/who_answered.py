@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from covote.decoding import linear
 from covote.decoding.linear import UNIT
 from covote.decoding.statistics import Statistics
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -37,11 +37,11 @@ def selective(statistics: Statistics) -> NDArray[np.bool_]:
     return np.asarray(seen.inside + seen.outside < ALWAYS * max(statistics.items, 1))
 
 
-def weights(rows: Rows, selects: NDArray[np.bool_], g: float) -> NDArray[np.int64]:
+def weights(rows: AnswerPatterns, selects: NDArray[np.bool_], g: float) -> NDArray[np.int64]:
     """Return the weight of who answered for every class (rows x classes), in whole units."""
-    panel, expert = rows.votes.panel, rows.runs.expert
+    panel, expert = rows.votes.panel, rows.ragged.expert
     authorities = linear.totals(rows, _table(panel.knows & selects[:, None], panel.layout.cells.expert))
-    start = np.concatenate([[0], np.cumsum(selects[expert])])[rows.runs.indptr]
+    start = np.concatenate([[0], np.cumsum(selects[expert])])[rows.ragged.indptr]
     answers, which = np.unique(np.diff(start), return_inverse=True)
     known, of_class = np.unique((panel.knows & selects[:, None]).sum(axis=0), return_inverse=True)
     every = np.array([_log_normaliser(int(a), known, int(selects.sum()), g) for a in answers])

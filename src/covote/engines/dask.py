@@ -23,8 +23,8 @@ from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import arrow_table
 from covote.votes import Votes
+from covote.votes.patterns import distinct_rows, fits_key, merged
 from covote.votes.reader import Reader
-from covote.votes.rows import distinct_rows, fits_key, merged
 
 Result = TypeVar("Result")
 

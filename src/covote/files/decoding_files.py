@@ -31,8 +31,8 @@ from covote.tables import ReadOptions
 from covote.tables.words import folded
 from covote.votes import Votes
 from covote.votes.arrays import joined
+from covote.votes.patterns import distinct_rows, fits_key, merged
 from covote.votes.problems import TableProblems
-from covote.votes.rows import distinct_rows, fits_key, merged
 from covote.votes.vote_file import Assumed, VoteFile
 
 T = TypeVar("T")

@@ -197,7 +197,7 @@ class ReviewHead:
 def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
     one = votes.part(n, n + 1)
-    runs = one.ragged
+    ragged = one.ragged
     return ReviewItem(
         item=item,
         label=classes[labels.index[n]],
@@ -209,7 +209,7 @@ def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
         status=STATUSES[evidence.status[n]],
         answers={
             votes.panel.names[i]: one.label_name(int(v))
-            for i, v in zip(runs.expert.tolist(), runs.label.tolist(), strict=True)
+            for i, v in zip(ragged.expert.tolist(), ragged.label.tolist(), strict=True)
         },
     )
 
@@ -256,11 +256,11 @@ def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
 def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
     """Return the answers about each item, as text; equal answer rows share it."""
     rows = votes.rows
-    runs = rows.votes.ragged
+    ragged = rows.votes.ragged
     experts = texts(map(str, votes.panel.names))
-    said = [_decoded(named(runs.expert, experts)), _decoded(named(runs.label, classes, "none of mine"))]
+    said = [_decoded(named(ragged.expert, experts)), _decoded(named(ragged.label, classes, "none of mine"))]
     each = pc.binary_join_element_wise(*said, ": ")
-    found = pc.binary_join(pa.ListArray.from_arrays(arrow(runs.indptr.astype(np.int32)), each), "; ")
+    found = pc.binary_join(pa.ListArray.from_arrays(arrow(ragged.indptr.astype(np.int32)), each), "; ")
     return found if rows.inverse is None else found.take(arrow(rows.inverse))
 
 

@@ -119,7 +119,7 @@ def with_probabilities(
     columns = np.full((size, len(panel)), NOT_ASKED, dtype=np.int64)
     probability = np.full((size, len(owner)), np.nan, dtype=np.float32)
     before = np.array([panel.expert_index(one) for one in votes.panel.names])
-    dense = votes.to_dense().columns
+    dense = votes.to_dense().by_expert
     assert dense is not None
     if (
         dense[[votes.panel.expert_index(one) for one in votes.panel.names if one == name]] != NOT_ASKED
@@ -175,13 +175,13 @@ def _by_expert(votes: Votes) -> list[tuple[Name, NDArray[np.float32]]]:
     if not votes.soft:
         return []
     dense, found, start = votes.to_dense(), [], 0
-    assert dense.columns is not None
+    assert dense.by_expert is not None
     for i, (name, width) in enumerate(zip(votes.panel.names, votes.panel.sizes.tolist(), strict=True)):
         if dense.class_probability is not None:
             found.append((name, dense.class_probability[start : start + width].T))
         else:
             assert dense.vote_probability is not None
-            sure, label = dense.vote_probability[i], dense.columns[i]
+            sure, label = dense.vote_probability[i], dense.by_expert[i]
             named = np.flatnonzero(votes.panel.knows[i]) == label[:, None]
             rest = (1 - sure) / max(1, width - 1)
             found.append((name, np.where(named, sure[:, None], rest[:, None]).astype(np.float32)))

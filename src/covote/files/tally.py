@@ -15,7 +15,7 @@ from covote.files.review import LEVELS, UNIT, ExpectedErrors, error_probabilitie
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import item_counts
+from covote.votes.patterns import item_counts
 
 BINS = 20
 MOST_PAIRS = 1000

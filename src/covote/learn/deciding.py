@@ -209,7 +209,7 @@ class FittedPanel:
         for row, expert in zip(columns, self.experts, strict=True):
             row[:] = expert.votes(X)
         if not probabilities:
-            return Votes.trusted(self.panel, columns=columns, complete=True)
+            return Votes.trusted(self.panel, by_expert=columns, complete=True)
         pairs = zip(self.experts, columns, strict=True)
         by_expert = [expert.probabilities(X, row)[:, np.argsort(expert.members)] for expert, row in pairs]
         joined = np.concatenate(by_expert, axis=1).astype(np.float32)
@@ -349,7 +349,7 @@ def _squashed(value: Array) -> Array:
 
 def _columns(votes: Votes) -> Array:
     """Return (experts x items) votes."""
-    columns = votes.to_dense().columns
+    columns = votes.to_dense().by_expert
     assert columns is not None
     return columns
 
@@ -367,7 +367,7 @@ def _as_trained(votes: Votes, panel: Panel) -> Votes:
         return votes
     columns = np.full((len(panel), len(votes)), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
     columns[[panel.expert_index(name) for name in votes.panel.names]] = _columns(votes)
-    return Votes.trusted(panel, columns=columns)
+    return Votes.trusted(panel, by_expert=columns)
 
 
 def _authorities(panel: Panel) -> Array:

@@ -200,12 +200,12 @@ class Reports:
     @classmethod
     def from_votes(cls, votes: Votes) -> Reports:
         """Make reports from votes: every expert named one class, or "none of mine"."""
-        runs = votes.ragged
-        item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+        ragged = votes.ragged
+        item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
         asked = np.zeros((len(votes), len(votes.panel)), dtype=np.bool_)
-        asked[item, runs.expert] = True
-        named = runs.label >= 0
-        triples = (item[named], runs.expert[named].astype(np.int64), runs.label[named].astype(np.int64))
+        asked[item, ragged.expert] = True
+        named = ragged.label >= 0
+        triples = (item[named], ragged.expert[named].astype(np.int64), ragged.label[named].astype(np.int64))
         return cls(votes.panel, *triples, asked, tuple(votes.items))
 
     def pieces(self, items: int) -> Iterator[Reports]:

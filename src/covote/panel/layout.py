@@ -60,7 +60,7 @@ class Layout:
         return _lists(self.knows)
 
     @cached_property
-    def heard(self) -> NDArray[np.int64]:
+    def known_classes(self) -> NDArray[np.int64]:
         """The classes that at least one expert knows."""
         return np.flatnonzero(self.knows.any(axis=0))
 

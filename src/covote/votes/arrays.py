@@ -146,7 +146,7 @@ def _check_range(votes: NDArray[Any], panel: Panel) -> None:
     )
 
 
-def checked_runs(
+def checked_ragged(
     indptr: ArrayLike, expert: ArrayLike, label: ArrayLike, panel: Panel
 ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
     """Check ragged votes; return them in the smallest types."""
@@ -168,13 +168,13 @@ def checked_runs(
         if not known.all():
             p = int(np.argmin(known))
             raise InputError(f"vote {p}: {unknown_class(panel, int(who[p]), panel.classes[what[p]])}")
-    runs = (
+    ragged = (
         frozen(np.ascontiguousarray(bounds, dtype=np.int64)),
         frozen(np.ascontiguousarray(who, dtype=smallest_int(len(panel)))),
         frozen(np.ascontiguousarray(what, dtype=smallest_int(len(panel.classes)))),
     )
-    _check_once(*runs, panel)
-    return runs
+    _check_once(*ragged, panel)
+    return ragged
 
 
 def _check_once(indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], panel: Panel) -> None:
@@ -220,39 +220,39 @@ def part(votes: Votes, start: int, stop: int) -> Votes:
     """Return the items start:stop of the votes."""
     if not 0 <= start <= stop <= len(votes):
         raise InputError(f"no items {start}:{stop} among {len(votes)}")
-    runs = votes.runs
-    if runs is not None:
-        runs = runs._replace(indptr=runs.indptr[start : stop + 1])
-    return replace(votes, runs=runs, start=votes.start + start, stop=votes.start + stop)
+    ragged = votes.by_item
+    if ragged is not None:
+        ragged = ragged._replace(indptr=ragged.indptr[start : stop + 1])
+    return replace(votes, by_item=ragged, start=votes.start + start, stop=votes.start + stop)
 
 
-def densified(votes: Votes) -> Votes:
+def as_dense(votes: Votes) -> Votes:
     """Return ragged votes as dense ones."""
-    runs, panel, size = votes.ragged, votes.panel, len(votes)
-    columns = np.full((len(panel), size), NOT_ASKED, dtype=runs.label.dtype)
-    item = np.repeat(np.arange(size), np.diff(runs.indptr))
-    columns.reshape(-1)[runs.expert.astype(np.int64) * size + item] = runs.label
+    ragged, panel, size = votes.ragged, votes.panel, len(votes)
+    columns = np.full((len(panel), size), NOT_ASKED, dtype=ragged.label.dtype)
+    item = np.repeat(np.arange(size), np.diff(ragged.indptr))
+    columns.reshape(-1)[ragged.expert.astype(np.int64) * size + item] = ragged.label
     vote = per_class = None
     own_vote, own_class, starts = own_probabilities(votes)
     if own_vote is not None:
         vote = np.zeros(columns.shape, dtype=np.float32)
-        vote[runs.expert, item] = own_vote
+        vote[ragged.expert, item] = own_vote
     if own_class is not None:
-        _, row = gather(panel.layout.known.start, runs.expert)
+        _, row = gather(panel.layout.known.start, ragged.expert)
         per_class = np.zeros((len(panel.layout.known.members), size), dtype=np.float32)
         per_class[row, np.repeat(item, np.diff(starts))] = own_class
     return replace(
-        votes, columns=frozen(columns), runs=None, start=0, stop=size, ids=_own_ids(votes),
-        times=_own_times(votes), vote_probability=vote if vote is None else frozen(vote),
+        votes, by_expert=frozen(columns), by_item=None, start=0, stop=size, ids=_own_ids(votes),
+        multiplicity=_own_multiplicity(votes), vote_probability=vote if vote is None else frozen(vote),
         class_probability=per_class if per_class is None else frozen(per_class), class_start=None,
     )  # fmt: skip
 
 
-def raggedised(votes: Votes) -> Votes:
+def as_ragged(votes: Votes) -> Votes:
     """Return dense votes as ragged ones."""
-    assert votes.columns is not None
+    assert votes.by_expert is not None
     start, stop = votes.start, votes.stop
-    dense = np.ascontiguousarray(votes.columns[:, start:stop].T)
+    dense = np.ascontiguousarray(votes.by_expert[:, start:stop].T)
     asked = dense != NOT_ASKED
     counts = np.count_nonzero(asked, axis=1)
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -266,15 +266,16 @@ def raggedised(votes: Votes) -> Votes:
         item = np.repeat(np.arange(start, stop), counts)
         per_class = frozen(votes.class_probability[row, np.repeat(item, np.diff(starts))])
         starts = frozen(starts)
-    runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
+    ragged = Ragged(frozen(indptr), frozen(expert), frozen(label))
     return replace(
-        votes, columns=None, runs=runs, start=0, stop=stop - start, ids=_own_ids(votes),
-        times=_own_times(votes), vote_probability=vote, class_probability=per_class, class_start=starts,
+        votes, by_expert=None, by_item=ragged, start=0, stop=stop - start, ids=_own_ids(votes),
+        multiplicity=_own_multiplicity(votes), vote_probability=vote, class_probability=per_class,
+        class_start=starts,
     )  # fmt: skip
 
 
-def _own_times(votes: Votes) -> Any:
-    return None if votes.times is None else votes.times[votes.start : votes.stop]
+def _own_multiplicity(votes: Votes) -> Any:
+    return None if votes.multiplicity is None else votes.multiplicity[votes.start : votes.stop]
 
 
 def _own_ids(votes: Votes) -> Any:
@@ -296,14 +297,14 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
     wrong = rows[(rows < 0) | (rows >= len(votes))]
     if len(wrong):
         raise InputError(f"no item at position {wrong[0]}; there are {len(votes)}")
-    if votes.columns is None:
+    if votes.by_expert is None:
         return _ragged_subset(votes, rows)
     at = votes.start + rows
     vote, per_class = votes.vote_probability, votes.class_probability
-    columns = frozen(np.ascontiguousarray(votes.columns[:, at]))
+    columns = frozen(np.ascontiguousarray(votes.by_expert[:, at]))
     return replace(
-        votes, columns=columns, start=0, stop=len(rows), ids=_taken_ids(votes, rows),
-        times=None if votes.times is None else votes.times[at],
+        votes, by_expert=columns, start=0, stop=len(rows), ids=_taken_ids(votes, rows),
+        multiplicity=None if votes.multiplicity is None else votes.multiplicity[at],
         complete=votes.complete or is_complete(columns),
         vote_probability=None if vote is None else frozen(np.ascontiguousarray(vote[:, at])),
         class_probability=None if per_class is None else frozen(np.ascontiguousarray(per_class[:, at])),
@@ -311,8 +312,8 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
 
 
 def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
-    assert votes.runs is not None
-    indptr, expert, label = votes.runs
+    assert votes.by_item is not None
+    indptr, expert, label = votes.by_item
     at: NDArray[Any]
     if 2 * len(rows) > len(votes) and not votes.soft and (rows[1:] > rows[:-1]).all():
         # For most of the items, in order, a mask takes half the time (benchmarks: "authority ragged").
@@ -325,8 +326,8 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
         bounds, at = gather(indptr, rows)
     vote, per_class, starts = _probabilities_at(votes, at)
     return replace(
-        votes, runs=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
-        times=None if votes.times is None else votes.times[votes.start + rows],
+        votes, by_item=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
+        multiplicity=None if votes.multiplicity is None else votes.multiplicity[votes.start + rows],
         ids=_taken_ids(votes, rows), vote_probability=vote, class_probability=per_class, class_start=starts,
     )  # fmt: skip
 
@@ -345,8 +346,8 @@ def gather(start: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[np.int64], 
 
 def own_probabilities(votes: Votes) -> tuple[Any, Any, Any]:
     """Return (per vote, per known class, where each vote's classes start) of ragged votes, counted from 0."""
-    assert votes.runs is not None
-    first, last = int(votes.runs.indptr[0]), int(votes.runs.indptr[-1])
+    assert votes.by_item is not None
+    first, last = int(votes.by_item.indptr[0]), int(votes.by_item.indptr[-1])
     if votes.vote_probability is not None:
         return votes.vote_probability[first:last], None, None
     if votes.class_probability is None or votes.class_start is None:
@@ -389,17 +390,17 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
     if votes.soft and not (old.classes == panel.classes and _same_knowledge(old, panel, experts)):
         raise InputError("votes with probabilities need the same classes known by the same experts")
     ragged = votes.to_ragged()
-    runs = ragged.ragged
-    who, what = experts[runs.expert], classes[runs.label]
+    answers = ragged.ragged
+    who, what = experts[answers.expert], classes[answers.label]
     wrong = (what == -3) | ((what >= 0) & ~panel.knows[who, np.maximum(what, 0)])
     keep = (who >= 0) & ~wrong
     if not drop and not keep.all():
         p = int(np.argmin(keep))
-        raise InputError(f"vote {p}: {unknown_class(panel, int(who[p]), old.classes[int(runs.label[p])])}")
-    indptr = np.concatenate([[0], np.cumsum(keep)])[runs.indptr]
+        raise InputError(f"vote {p}: {unknown_class(panel, int(who[p]), old.classes[int(answers.label[p])])}")
+    indptr = np.concatenate([[0], np.cumsum(keep)])[answers.indptr]
     chosen = type(votes).from_ragged(indptr, who[keep], what[keep], panel)
-    assert ragged.runs is not None
-    vote, per_class, starts = _probabilities_at(ragged, ragged.runs.indptr[0] + np.flatnonzero(keep))
+    assert ragged.by_item is not None
+    vote, per_class, starts = _probabilities_at(ragged, ragged.by_item.indptr[0] + np.flatnonzero(keep))
     chosen = replace(
         chosen, ids=_own_ids(ragged), vote_probability=vote, class_probability=per_class, class_start=starts
     )
@@ -419,9 +420,10 @@ def joined(parts: Sequence[Votes]) -> Votes:
     votes, panel = type(parts[0]), parts[0].panel
     ids = pa.concat_arrays([id_array(part.ids, part.start, part.stop) for part in parts])
     size, complete = sum(len(part) for part in parts), all(part.complete for part in parts)
-    if all(part.columns is not None for part in parts):
+    if all(part.by_expert is not None for part in parts):
         columns = np.concatenate(
-            [part.columns[:, part.start : part.stop] for part in parts if part.columns is not None], axis=1
+            [part.by_expert[:, part.start : part.stop] for part in parts if part.by_expert is not None],
+            axis=1,
         )
         return votes(panel, frozen(columns), None, 0, size, complete, ids=ids)
     all_runs = [part.ragged for part in parts]
@@ -431,8 +433,8 @@ def joined(parts: Sequence[Votes]) -> Votes:
     expert = np.concatenate([run.expert for run in all_runs])
     label = np.concatenate([run.label for run in all_runs])
     if not any(part.soft for part in parts):
-        runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
-        return votes(panel, None, runs, 0, size, complete, ids=ids)
+        ragged = Ragged(frozen(indptr), frozen(expert), frozen(label))
+        return votes(panel, None, ragged, 0, size, complete, ids=ids)
     given = [own_probabilities(part.to_ragged()) for part in parts]
     chances = np.concatenate([per_class if vote is None else vote for vote, per_class, _ in given])
     return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=chances)

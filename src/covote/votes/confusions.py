@@ -30,9 +30,9 @@ def confused_pairs(votes: Votes, below: int = 1, most: int | None = None) -> lis
     """
     from scipy.sparse import coo_array, triu
 
-    panel, runs = votes.panel, votes.ragged
-    label = runs.label[runs.indptr[0] : runs.indptr[-1]].astype(np.int64)
-    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+    panel, ragged = votes.panel, votes.ragged
+    label = ragged.label[ragged.indptr[0] : ragged.indptr[-1]].astype(np.int64)
+    item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
     named = np.unique(item[label >= 0] * len(panel.classes) + label[label >= 0])
     place = np.divmod(named, len(panel.classes))
     said = coo_array((np.ones(len(named), np.int64), place), shape=(len(votes), len(panel.classes))).tocsr()

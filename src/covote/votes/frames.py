@@ -37,12 +37,12 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
             [ids, *(named(dense[:, i], classes, none) for i in range(len(votes.panel)))],
             names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
         )
-    runs = votes.ragged
-    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+    ragged = votes.ragged
+    item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
     table = {
         "item": ids.take(pa.array(item)),
-        "expert": named(runs.expert, name_array(votes.panel.names)),
-        "label": named(runs.label, classes, none),
+        "expert": named(ragged.expert, name_array(votes.panel.names)),
+        "label": named(ragged.label, classes, none),
     }
     vote, per_class, starts = own_probabilities(votes.to_ragged())
     if vote is not None:

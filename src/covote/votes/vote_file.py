@@ -170,9 +170,9 @@ def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) ->
 
 def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
     """Return the experts without an answer, and the classes that no one answered."""
-    runs = votes.ragged
-    experts = np.bincount(runs.expert, minlength=len(votes.panel))
-    classes = np.bincount(runs.label[runs.label >= 0], minlength=len(votes.panel.classes))
+    ragged = votes.ragged
+    experts = np.bincount(ragged.expert, minlength=len(votes.panel))
+    classes = np.bincount(ragged.label[ragged.label >= 0], minlength=len(votes.panel.classes))
     return (
         [name for name, count in zip(votes.panel.names, experts, strict=True) if not count],
         [name for name, count in zip(votes.panel.classes, classes, strict=True) if not count],

@@ -19,9 +19,9 @@ from covote.tables import ReadOptions
 from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow_table
 from covote.votes import arrays, frames
 from covote.votes.arrays import Ragged, frozen
+from covote.votes.patterns import AnswerPatterns, answer_rows
 from covote.votes.probabilities import checked_probabilities, ragged_probabilities
 from covote.votes.problems import DroppedWarning, dropped_outside
-from covote.votes.rows import Rows, answer_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +45,12 @@ class Votes:
     ----------
     panel
         Who knows what.
-    columns
+    by_expert
         Dense votes as (experts x items), one contiguous row per expert; None if the votes are ragged.
-    runs
+    by_item
         Ragged votes, with absolute boundaries; None if the votes are dense.
     start, stop
-        Which items of `columns` these votes are: a part shares the arrays of the whole.
+        Which items of the whole these votes are: a part shares its arrays.
     vote_probability
         The probability that the expert gave to its answer, in the layout of the votes; None if unknown.
     class_probability
@@ -60,7 +60,7 @@ class Votes:
     ids
         The ids of all items of the whole, an Arrow or a numpy array; None for 0, 1, 2, ... :attr:`items` has
         the ids of these items.
-    times
+    multiplicity
         How many items each entry stands for, if the votes are distinct answer rows (see :attr:`rows`); None
         if each entry is an item.
 
@@ -73,8 +73,8 @@ class Votes:
     """
 
     panel: Panel
-    columns: NDArray[Any] | None
-    runs: Ragged | None
+    by_expert: NDArray[Any] | None
+    by_item: Ragged | None
     start: int
     stop: int
     complete: bool
@@ -82,7 +82,7 @@ class Votes:
     class_probability: NDArray[np.float32] | None = None
     class_start: NDArray[np.int64] | None = None
     ids: Any = None
-    times: NDArray[np.int64] | None = None
+    multiplicity: NDArray[np.int64] | None = None
 
     # Making votes
 
@@ -137,34 +137,34 @@ class Votes:
         An expert may answer an item once. `probabilities` is a flat array with one entry per vote, or one per
         vote and class that its expert knows.
         """
-        runs = Ragged(*arrays.checked_runs(indptr, expert, label, panel))
-        vote, per_class, starts = ragged_probabilities(probabilities, runs.expert, panel)
-        size = len(runs.indptr) - 1
+        ragged = Ragged(*arrays.checked_ragged(indptr, expert, label, panel))
+        vote, per_class, starts = ragged_probabilities(probabilities, ragged.expert, panel)
+        size = len(ragged.indptr) - 1
         ids = arrays.checked_ids(items, size)
-        complete = len(runs.expert) == size * len(panel)
-        return cls(panel, None, runs, 0, size, complete, vote, per_class, starts, ids)
+        complete = len(ragged.expert) == size * len(panel)
+        return cls(panel, None, ragged, 0, size, complete, vote, per_class, starts, ids)
 
     @classmethod
     def trusted(
         cls,
         panel: Panel,
         *,
-        columns: NDArray[Any] | None = None,
-        runs: Ragged | None = None,
+        by_expert: NDArray[Any] | None = None,
+        by_item: Ragged | None = None,
         items: Any = None,
         complete: bool = False,
     ) -> Votes:
         """Build votes from arrays that are known to be valid: nothing is checked or copied.
 
-        Give either `columns` (experts x items, C order) or `runs`, in the types that the checked constructors
-        choose; `items` is an Arrow or a numpy array. Set `complete` only if every expert answered every item.
+        Give either `by_expert` (experts x items, C order) or `by_item`, in the types that the checked
+        constructors choose; `items` is an Arrow or a numpy array. Set `complete` only if every expert
+        answered every item.
         """
-        if runs is not None:
-            runs = Ragged(*(frozen(array) for array in runs))
-            return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, ids=items)
-        assert columns is not None  # a mistake in the code that calls this, not in anyone's data
-        columns = frozen(columns)
-        return cls(panel, columns, None, 0, columns.shape[1], complete, ids=items)
+        if by_item is not None:
+            ragged = Ragged(*(frozen(array) for array in by_item))
+            return cls(panel, None, ragged, 0, len(ragged.indptr) - 1, complete, ids=items)
+        assert by_expert is not None  # a mistake in the code that calls this, not in anyone's data
+        return cls(panel, frozen(by_expert), None, 0, by_expert.shape[1], complete, ids=items)
 
     @classmethod
     def from_table(
@@ -242,7 +242,7 @@ class Votes:
     @property
     def is_dense(self) -> bool:
         """Whether the votes are stored as a matrix."""
-        return self.columns is not None
+        return self.by_expert is not None
 
     @cached_property
     def items(self) -> NDArray[Any]:
@@ -252,8 +252,8 @@ class Votes:
     @cached_property
     def answers(self) -> int:
         """How many answers there are, "none of mine" included."""
-        if self.runs is not None:
-            return int(self.runs.indptr[-1] - self.runs.indptr[0])
+        if self.by_item is not None:
+            return int(self.by_item.indptr[-1] - self.by_item.indptr[0])
         if self.complete:
             return len(self) * len(self.panel)
         return int(np.count_nonzero(self.dense != NOT_ASKED))
@@ -261,11 +261,17 @@ class Votes:
     @property
     def nbytes(self) -> int:
         """How many bytes the votes and the ids take."""
-        arrays = (self.columns, *(self.runs or ()), self.vote_probability, self.class_probability, self.ids)
+        arrays = (
+            self.by_expert,
+            *(self.by_item or ()),
+            self.vote_probability,
+            self.class_probability,
+            self.ids,
+        )
         return sum(array.nbytes for array in arrays if array is not None)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> AnswerPatterns:
         """The distinct answer rows, and the row of each item."""
         return answer_rows(self)
 
@@ -273,30 +279,30 @@ class Votes:
     def dense(self) -> NDArray[Any]:
         """The votes as a matrix (items x experts) of class indices."""
         whole = self.to_dense()
-        assert whole.columns is not None
-        return whole.columns[:, whole.start : whole.stop].T
+        assert whole.by_expert is not None
+        return whole.by_expert[:, whole.start : whole.stop].T
 
     @property
     def ragged(self) -> Ragged:
         """The votes item after item, with boundaries that start at 0."""
-        runs = self.to_ragged().runs
-        assert runs is not None
-        first, last = runs.indptr[0], runs.indptr[-1]
-        return Ragged(runs.indptr - first, runs.expert[first:last], runs.label[first:last])
+        ragged = self.to_ragged().by_item
+        assert ragged is not None
+        first, last = ragged.indptr[0], ragged.indptr[-1]
+        return Ragged(ragged.indptr - first, ragged.expert[first:last], ragged.label[first:last])
 
     # Other layouts and parts
 
     def to_dense(self) -> Votes:
         """Return the same votes stored as a matrix."""
-        if self.runs is None:
+        if self.by_item is None:
             return self
-        return arrays.densified(self)
+        return arrays.as_dense(self)
 
     def to_ragged(self) -> Votes:
         """Return the same votes stored item after item."""
-        if self.columns is None:
+        if self.by_expert is None:
             return self
-        return arrays.raggedised(self)
+        return arrays.as_ragged(self)
 
     def part(self, start: int, stop: int) -> Votes:
         """Return the items start:stop, sharing the arrays of the whole."""

@@ -5,7 +5,7 @@ from covote import Panel, Votes, decode, simulate
 from covote.decoding import DECODERS, InMemory, Statistics, learn_weights
 from covote.decoding.gold import gold_rows
 from covote.errors import FileError, InputError, TooLargeError
-from covote.votes.rows import row_parts
+from covote.votes.patterns import row_parts
 from tests.methods import LEARNING
 
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
@@ -207,7 +207,7 @@ def test_equal_rows_are_found_once():
     assert patterns.count.sum() == 500
     rows = np.empty((len(patterns), 3), dtype=int)
     for p in range(len(patterns)):
-        rows[p] = patterns.runs.label[patterns.runs.indptr[p] : patterns.runs.indptr[p + 1]]
+        rows[p] = patterns.ragged.label[patterns.ragged.indptr[p] : patterns.ragged.indptr[p + 1]]
     assert (patterns.spread_values(rows) == votes.dense).all()
     ((again, _),) = list(row_parts(votes))
     assert again is patterns

@@ -207,8 +207,8 @@ def test_the_test_on_held_out_answers_is_that_of_the_formula():
     found = learn_weights(InMemory(whole), LearnedVote()).statistics.held_out
     sample = next(iter([DrawSample(choose).count(whole, learn_weights(InMemory(whole), LearnedVote()))]))
     halves = [half.votes(FANO) for half in sample.distinct().drawn(1.0).halves()]
-    assert sum(int(half.times.sum()) for half in halves) == 300
-    dense = [half.to_dense().dense.repeat(half.times, axis=0) for half in halves]
+    assert sum(int(half.multiplicity.sum()) for half in halves) == 300
+    dense = [half.to_dense().dense.repeat(half.multiplicity, axis=0) for half in halves]
     assert found.answers == 300 * 7
     cooler = np.zeros(3)
     for row, habits in enumerate(["none", "common", "own"]):

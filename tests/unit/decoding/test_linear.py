@@ -8,7 +8,7 @@ import pytest
 from covote import Panel, Votes
 from covote.decoding import linear
 from covote.decoding.linear import NO_EVIDENCE, ONE, UNIT
-from covote.votes import rows as rows_module
+from covote.votes import patterns as rows_module
 from tests.plain_decoders import heard
 
 

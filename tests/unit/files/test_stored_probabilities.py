@@ -40,7 +40,7 @@ def test_a_table_answers_for_its_items_and_adds_those_nobody_answered(votes, tmp
     assert found.panel.names == ("ann", "bob", "camera")
     assert list(found.ids) == ["a", "b", "c", "d"]
     dense = found.to_dense()
-    assert dense.columns.T.tolist() == [[0, 1, 0], [1, 2, 2], [-1, 1, -1], [-1, -1, 1]]
+    assert dense.by_expert.T.tolist() == [[0, 1, 0], [1, 2, 2], [-1, 1, -1], [-1, -1, 1]]
     given = dense.class_probability.T  # ann: 2 classes, bob: 2, camera: 3
     assert np.isnan(given[:2, :4]).all()  # people said nothing about it
     np.testing.assert_allclose(given[[0, 1, 3], 4:], [[0.8, 0.1, 0.1], [0.1, 0.2, 0.7], [0, 1, 0]])
@@ -72,7 +72,7 @@ def test_classes_are_added_if_nobody_said_which_there_are(votes, tmp_path):
 
 def test_answers_that_had_probabilities_keep_them(votes, tmp_path):
     soft = Votes.from_dense(
-        votes.to_dense().columns.T, votes.panel, items=["a", "b", "c"], probabilities=[[0.9, 0.6]] * 3
+        votes.to_dense().by_expert.T, votes.panel, items=["a", "b", "c"], probabilities=[[0.9, 0.6]] * 3
     )
     given = add_tables(soft, tmp_path, [write(tmp_path / "m.csv", ROWS)]).to_dense().class_probability.T
     np.testing.assert_allclose(given[0], [0.9, 0.1, 0.6, 0.4, 0.8, 0.1, 0.1], atol=1e-6)

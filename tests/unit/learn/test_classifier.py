@@ -104,7 +104,7 @@ def test_every_expert_sees_only_the_classes_it_knows(named):
 def test_votes_are_what_the_experts_say_by_name(estimator, named):
     X, y, X_new, _ = named
     model = PanelClassifier(estimator, size=7).fit(X, y)
-    for column, expert in zip(model.votes(X_new).columns, model.experts_, strict=True):
+    for column, expert in zip(model.votes(X_new).by_expert, model.experts_, strict=True):
         assert np.array_equal(model.classes_[column], expert.predict(X_new))
         assert expert.classes_.dtype == y.dtype  # the expert itself keeps its names
 

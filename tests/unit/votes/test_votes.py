@@ -74,7 +74,7 @@ def test_a_subset_of_items_that_do_not_exist(votes, rows):
 def test_arrays_of_the_right_type_are_not_copied():
     array = np.zeros((5, 3), dtype=np.int8, order="F")
     array[:, 1] = 1
-    assert np.shares_memory(Votes.from_dense(array, PANEL).columns, array)
+    assert np.shares_memory(Votes.from_dense(array, PANEL).by_expert, array)
     with pytest.raises(ValueError, match="read-only"):
         Votes.from_dense(array, PANEL).dense[0, 0] = 1
 
@@ -99,7 +99,7 @@ def test_an_array_of_another_panel_is_not_dropped_down_to_nothing():
 def test_the_smallest_integer_type(classes, kind):
     panel = Panel(classes, np.ones((2, classes)))
     votes = Votes.from_dense(np.full((3, 2), classes - 1), panel)
-    assert votes.columns.dtype == kind
+    assert votes.by_expert.dtype == kind
     assert votes.dense[0, 0] == classes - 1
 
 

@@ -40,7 +40,7 @@ from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -58,7 +58,7 @@ class EmWeights:
     parameters: NDArray[np.float64]
     converged: bool = False
 
-    def scores(self, rows: Rows) -> NDArray[np.int64]:
+    def scores(self, rows: AnswerPatterns) -> NDArray[np.int64]:
         """Return log P(k) + sum of log P_i(v_i | k), in whole units."""
         return linear.scores(rows, self.weights, self.base)
 
@@ -88,7 +88,7 @@ class _ExpectationMaximisation(Decoder):
     def count(self, votes: Votes, weights: EmWeights | None) -> Statistics:
         """Count every answer by the probability of each class: the E-step."""
 
-        def chances(rows: Rows) -> NDArray[np.float64]:
+        def chances(rows: AnswerPatterns) -> NDArray[np.float64]:
             return vote_shares(rows) if weights is None else linear.posterior(weights.scores(rows))
 
         return counted(votes, self.name, self.gold, chances)
@@ -243,7 +243,7 @@ class DawidSkene(_ExpectationMaximisation):
         return EmWeights(counts, table, base, table / UNIT)
 
 
-def vote_shares(rows: Rows) -> NDArray[np.float64]:
+def vote_shares(rows: AnswerPatterns) -> NDArray[np.float64]:
     """Return N_k / d_k, normalised to a sum of 1 (rows x classes).
 
     Where all answers are "none of mine", all classes that were heard get the same share.

@@ -25,7 +25,7 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, each_row
+from covote.votes.patterns import AnswerPatterns, each_row
 
 Array = NDArray[Any]
 
@@ -93,12 +93,12 @@ class LearnedVote(Decoder):
     def score(self, votes: Votes, weights: LearnedWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
 
-        def label(rows: Rows) -> Labels:
+        def label(rows: AnswerPatterns) -> Labels:
             return self.labels(rows, weights, weights.scores(rows, every_class=True), evidence)
 
         return label_pieces(votes, label, answer_parts)
 
-    def labels(self, rows: Rows, weights: LearnedWeights, score: Array, evidence: bool) -> Labels:
+    def labels(self, rows: AnswerPatterns, weights: LearnedWeights, score: Array, evidence: bool) -> Labels:
         """Return the labels of answer rows, given S."""
         panel, row = rows.votes.panel, np.arange(len(rows))
         vote = shares_of(rows)
@@ -140,7 +140,9 @@ class LearnedVote(Decoder):
 
     # Gold
 
-    def apart(self, votes: Votes, weights: LearnedWeights) -> Iterator[tuple[Rows, Array, Array, Array]]:
+    def apart(
+        self, votes: Votes, weights: LearnedWeights
+    ) -> Iterator[tuple[AnswerPatterns, Array, Array, Array]]:
         """Yield (gold items, where they are, their classes, scores learned without each of them)."""
         where, truth = gold_rows(self.gold, votes)
         for rows, span in each_row(votes.subset(where)).pieces():
@@ -213,7 +215,7 @@ def calibrated(chance: Array, calibration: tuple[Any, Any] | None) -> NDArray[np
     return found
 
 
-def guard(rows: Rows, share: Array, level: Array, index: Array) -> None:
+def guard(rows: AnswerPatterns, share: Array, level: Array, index: Array) -> None:
     """Label items with the class that all its authorities name, if these together know all other classes.
 
     If experts are right about what they know, no other class is possible: one of these authorities would have
@@ -224,10 +226,10 @@ def guard(rows: Rows, share: Array, level: Array, index: Array) -> None:
     where = np.flatnonzero(sole & (index != clean))
     if not len(where):
         return
-    runs = each_row(rows.votes.subset(where).to_ragged()).runs
-    owner = np.repeat(np.arange(len(where)), np.diff(runs.indptr))
-    says = runs.label == clean[where][owner]
-    owner, knows = owner[says], rows.votes.panel.knows[runs.expert[says]]
+    ragged = each_row(rows.votes.subset(where).to_ragged()).ragged
+    owner = np.repeat(np.arange(len(where)), np.diff(ragged.indptr))
+    says = ragged.label == clean[where][owner]
+    owner, knows = owner[says], rows.votes.panel.knows[ragged.expert[says]]
     begin = np.searchsorted(owner, np.arange(len(where)))
     safe = np.logical_or.reduceat(knows, begin, axis=0).all(axis=1)
     index[where[safe]] = clean[where[safe]]

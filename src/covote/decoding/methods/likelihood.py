@@ -23,7 +23,7 @@ from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 Array = NDArray[Any]
 
@@ -44,13 +44,13 @@ class LogWeights:
     scale: float
     absolute: bool = False
 
-    def scores(self, rows: Rows) -> NDArray[np.int64]:
+    def scores(self, rows: AnswerPatterns) -> NDArray[np.int64]:
         """Return the scores (rows x classes); `NO_EVIDENCE` for classes that are impossible or unjudged."""
         found = linear.scores(rows, self.weights, self.prior)
         found[:, ~self.possible] = NO_EVIDENCE
         return found
 
-    def class_probabilities(self, rows: Rows) -> NDArray[np.float64]:
+    def class_probabilities(self, rows: AnswerPatterns) -> NDArray[np.float64]:
         """Return the probabilities (rows x classes)."""
         if self.absolute:
             return self.posterior(linear.totals(rows, self.weights, self.prior))
@@ -113,9 +113,9 @@ class Likelihood(Decoder):
     def score(self, votes: Votes, weights: LogWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
 
-        def label(rows: Rows) -> Labels:
+        def label(rows: AnswerPatterns) -> Labels:
             score = weights.scores(rows)
-            slack = np.diff(rows.runs.indptr) + 1  # each addend is rounded to a whole number
+            slack = np.diff(rows.ragged.indptr) + 1  # each addend is rounded to a whole number
             chances = weights.class_probabilities(rows) if weights.absolute else weights.posterior(score)
             best, tied = linear.best(score, chances, slack)
             gap = best.margin * (UNIT / weights.scale)

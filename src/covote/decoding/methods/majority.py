@@ -11,7 +11,7 @@ from covote.decoding.scoring import label_pieces
 from covote.decoding.shares import Shares, elect, shares_of
 from covote.labels import Labels
 from covote.votes import Votes
-from covote.votes.rows import Rows
+from covote.votes.patterns import AnswerPatterns
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Majority(Decoder):
         return label_pieces(votes, lambda rows: elect(rows, majority_shares(rows), evidence))
 
 
-def majority_shares(rows: Rows) -> Shares:
+def majority_shares(rows: AnswerPatterns) -> Shares:
     """Return N_k and d_k, and as the score of every class its share of all answers."""
-    vote, answers = shares_of(rows), np.diff(rows.runs.indptr)
+    vote, answers = shares_of(rows), np.diff(rows.ragged.indptr)
     share = vote.votes_for / np.maximum(answers, 1)[:, None]
     return vote._replace(share=np.where(vote.authorities > 0, share, -1.0))

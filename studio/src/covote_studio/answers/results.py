@@ -171,14 +171,14 @@ class Results:
 
     def _counted(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (experts x classes) how many items of a known class were answered, and how many right."""
-        runs = self.votes.ragged
-        of_vote = np.repeat(truth, np.diff(runs.indptr))
-        inside = (of_vote >= 0) & self.panel.knows[runs.expert, of_vote]
+        ragged = self.votes.ragged
+        of_vote = np.repeat(truth, np.diff(ragged.indptr))
+        inside = (of_vote >= 0) & self.panel.knows[ragged.expert, of_vote]
         shape = self.panel.knows.shape
         asked, right = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        np.add.at(asked, (runs.expert[inside], of_vote[inside]), 1)
-        hit = inside & (runs.label == of_vote)
-        np.add.at(right, (runs.expert[hit], of_vote[hit]), 1)
+        np.add.at(asked, (ragged.expert[inside], of_vote[inside]), 1)
+        hit = inside & (ragged.label == of_vote)
+        np.add.at(right, (ragged.expert[hit], of_vote[hit]), 1)
         return asked, right
 
     def _with_gold(self, truth: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -217,15 +217,15 @@ class Results:
         others who know this class and answered. A person's value is the mean of these, NaN where there is
         none. Wilson's interval counts items; shares between 0 and 1 vary no more than yes and no do.
         """
-        runs, knows = self.votes.ragged, self.panel.knows
-        item_of = np.repeat(np.arange(len(self.items)), np.diff(runs.indptr))
+        ragged, knows = self.votes.ragged, self.panel.knows
+        item_of = np.repeat(np.arange(len(self.items)), np.diff(ragged.indptr))
         heard = csr_array(
-            (np.ones(len(runs.expert), np.int32), runs.expert, runs.indptr), (len(self), len(knows))
+            (np.ones(len(ragged.expert), np.int32), ragged.expert, ragged.indptr), (len(self), len(knows))
         )
         judges = (heard @ csr_array(knows.astype(np.int32))).sorted_indices()
         judged = np.repeat(np.arange(len(self)), np.diff(judges.indptr)) * knows.shape[1] + judges.indices
-        votes = runs.label >= 0
-        cell, expert = item_of[votes] * knows.shape[1] + runs.label[votes], runs.expert[votes]
+        votes = ragged.label >= 0
+        cell, expert = item_of[votes] * knows.shape[1] + ragged.label[votes], ragged.expert[votes]
         _, inverse, named = np.unique(cell, return_inverse=True, return_counts=True)
         others = judges.data[np.searchsorted(judged, cell)] - 1
         counted = others > 0
@@ -434,10 +434,10 @@ class Opinion:
 
 def opinions(results: Results, position: int, label: int) -> list[Opinion]:
     """Return who agrees with a class, who must be wrong if it is right, and who does not know it."""
-    runs = results.votes.ragged
-    start, stop = runs.indptr[position], runs.indptr[position + 1]
+    ragged = results.votes.ragged
+    start, stop = ragged.indptr[position], ragged.indptr[position + 1]
     found = []
-    for expert, choice in zip(runs.expert[start:stop], runs.label[start:stop], strict=True):
+    for expert, choice in zip(ragged.expert[start:stop], ragged.label[start:stop], strict=True):
         said = "none of mine" if choice < 0 else str(results.panel.classes[choice])
         if choice == label:
             role = "agrees"

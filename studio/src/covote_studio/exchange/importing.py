@@ -384,11 +384,11 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
             select(answer.c.item_id, answer.c.person_id, CHOICE).order_by(answer.c.id)
         )
     }
-    runs = votes.ragged
-    owner = np.repeat(np.array(ids), np.diff(runs.indptr))
+    ragged = votes.ragged
+    owner = np.repeat(np.array(ids), np.diff(ragged.indptr))
     answers, given = [], []
     batch = f"import-{time.time_ns():x}"
-    for n, (item_id, expert, label) in enumerate(zip(owner, runs.expert, runs.label, strict=True)):
+    for n, (item_id, expert, label) in enumerate(zip(owner, ragged.expert, ragged.label, strict=True)):
         member: Member = roster.voters[int(expert)]
         choice = NONE if label < 0 else roster.voting_classes[int(label)].id
         before = said.get((int(item_id), member.id))

@@ -50,7 +50,7 @@ WHOLE = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class AnswerPatterns:
     """The answer rows of some items.
 
     Attributes
@@ -71,14 +71,14 @@ class Rows:
         return len(self.count)
 
     @cached_property
-    def runs(self) -> Ragged:
+    def ragged(self) -> Ragged:
         """The answers."""
         return self.votes.ragged
 
     @cached_property
     def cell(self) -> NDArray[np.int32]:
         """The cell of each answer: the expert and the answer as one number (see `Layout.cells`)."""
-        panel, (_, expert, label) = self.votes.panel, self.runs
+        panel, (_, expert, label) = self.votes.panel, self.ragged
         cells, digits = panel.layout.cells, len(panel.classes) + 2
         votes = np.flatnonzero(cells.label < len(panel.classes))
         there = cells.expert[votes] * digits + cells.label[votes] + 2
@@ -99,7 +99,7 @@ class Rows:
         """The answers as a sparse matrix (rows x cells): 1 where a row has the answer."""
         from scipy.sparse import csr_array
 
-        entries = _ones(len(self.cell)), self.cell, self.runs.indptr.astype(np.int32)
+        entries = _ones(len(self.cell)), self.cell, self.ragged.indptr.astype(np.int32)
         return csr_array(entries, shape=(len(self), len(self.votes.panel.layout.cells.label)))
 
     @cached_property
@@ -107,7 +107,7 @@ class Rows:
         """Each row as one number, if it :func:`fits_key`."""
         return _keys(self.votes.to_dense())
 
-    def places(self, among: Rows) -> NDArray[np.int64]:
+    def places(self, among: AnswerPatterns) -> NDArray[np.int64]:
         """Return the places of these rows among those of :func:`merged`, which has all of them."""
         return np.searchsorted(among.keys, self.keys)
 
@@ -119,7 +119,7 @@ class Rows:
         """Return one value per item from one value per row."""
         return values if self.inverse is None else values[self.inverse]
 
-    def pieces(self) -> Iterator[tuple[Rows, slice]]:
+    def pieces(self) -> Iterator[tuple[AnswerPatterns, slice]]:
         """Yield (some of the rows, which rows they are), few enough for tables of rows x classes."""
         size = self._piece
         if len(self) <= size:
@@ -133,19 +133,19 @@ class Rows:
         panel, most = self.votes.panel, PIECE
         if len(panel.layout.cells.label) * len(panel.classes) > WHOLE:
             # Every answer needs memory for its weights, even if it occurs several times.
-            most = (WHOLE >> 4) // (1 + len(self.runs.expert) // max(len(self), 1))
+            most = (WHOLE >> 4) // (1 + len(self.ragged.expert) // max(len(self), 1))
         return max(most // max(len(panel.classes), 1), 16)
 
     @cached_property
-    def _cut(self) -> tuple[Rows, ...]:
+    def _cut(self) -> tuple[AnswerPatterns, ...]:
         """The pieces; cached, because methods that learn visit the same rows several times."""
-        (indptr, expert, label), cell, found = self.runs, self.cell, []
+        (indptr, expert, label), cell, found = self.ragged, self.cell, []
         for first in range(0, len(self), self._piece):
             last = min(first + self._piece, len(self))
             at = slice(indptr[first], indptr[last])
-            piece = Rows(self.votes.part(first, last), self.count[first:last], None)
-            runs = Ragged(indptr[first : last + 1] - indptr[first], expert[at], label[at])
-            piece.__dict__.update(runs=runs, cell=cell[at])  # fill the cached properties with slices
+            piece = AnswerPatterns(self.votes.part(first, last), self.count[first:last], None)
+            ragged = Ragged(indptr[first : last + 1] - indptr[first], expert[at], label[at])
+            piece.__dict__.update(ragged=ragged, cell=cell[at])  # fill the cached properties with slices
             found.append(piece)
         return tuple(found)
 
@@ -165,12 +165,12 @@ def _ones(size: int) -> NDArray[np.int64]:
     return _many_ones(1 << max(size - 1, 1).bit_length())[:size]
 
 
-def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
+def row_parts(votes: Votes) -> Iterator[tuple[AnswerPatterns, slice]]:
     """Yield (answer rows, which items they are of).
 
     Votes whose equal rows cannot be found come in slices, to save memory.
     """
-    if votes.times is not None or fits_key(votes.panel) or not votes.is_dense or not len(votes):
+    if votes.multiplicity is not None or fits_key(votes.panel) or not votes.is_dense or not len(votes):
         yield votes.rows, slice(0, len(votes))
         return
     for part, span in slices(votes, SLICE):
@@ -184,14 +184,14 @@ def slices(votes: Votes, size: int) -> Iterator[tuple[Votes, slice]]:
         yield votes.part(span.start, span.stop), span
 
 
-def answer_rows(votes: Votes) -> Rows:
+def answer_rows(votes: Votes) -> AnswerPatterns:
     """Find the distinct answer rows, if a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
-    if votes.times is not None or not fits_key(votes.panel):
+    if votes.multiplicity is not None or not fits_key(votes.panel):
         # A copy, so that rows that votes cache do not keep these votes alive.
         return each_row(replace(votes))
     keys, inverse = different(_keys(votes.to_dense()))
     count = np.bincount(inverse, minlength=len(keys))
-    return Rows(_bare(votes, _unpacked(votes.panel, keys), count), count, inverse)
+    return AnswerPatterns(_bare(votes, _unpacked(votes.panel, keys), count), count, inverse)
 
 
 def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -204,16 +204,16 @@ def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.asarray(np.from_dlpack(found.dictionary)), np.asarray(np.from_dlpack(found.indices))
 
 
-def each_row(votes: Votes) -> Rows:
+def each_row(votes: Votes) -> AnswerPatterns:
     """Return every entry of the votes as its own row."""
-    return Rows(votes, item_counts(votes), None)
+    return AnswerPatterns(votes, item_counts(votes), None)
 
 
 def item_counts(votes: Votes) -> NDArray[np.int64]:
     """Return how many items each entry of the votes stands for."""
-    if votes.times is None:
+    if votes.multiplicity is None:
         return np.ones(len(votes), dtype=np.int64)
-    return votes.times[votes.start : votes.stop]
+    return votes.multiplicity[votes.start : votes.stop]
 
 
 def fits_key(panel: Panel) -> bool:
@@ -225,19 +225,19 @@ def fits_key(panel: Panel) -> bool:
     return bool(_base(panel) ** len(panel) < 2**63)
 
 
-def distinct_rows(votes: Votes) -> Rows | None:
+def distinct_rows(votes: Votes) -> AnswerPatterns | None:
     """Return the answer rows of some votes without the items that have them; None if they are soft."""
     return None if votes.soft else replace(votes.rows, inverse=None)
 
 
-def merged(parts: Iterable[Rows | None]) -> Votes | None:
+def merged(parts: Iterable[AnswerPatterns | None]) -> Votes | None:
     """Return the distinct rows of several parts in the order of their keys, and how often each occurs.
 
     None if any part is None, or if there are more than `MOST` rows.
     """
     keys, count = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Array, Array]] = []
-    one: Rows | None = None
+    one: AnswerPatterns | None = None
 
     def together() -> tuple[Array, Array]:
         found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
@@ -265,8 +265,9 @@ def merged(parts: Iterable[Rows | None]) -> Votes | None:
 def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
     """Return rows of answers as votes, without item ids."""
     return replace(
-        votes, columns=columns, runs=None, start=0, stop=columns.shape[1], times=frozen(count), ids=None,
-        complete=is_complete(columns), vote_probability=None, class_probability=None, class_start=None,
+        votes, by_expert=columns, by_item=None, start=0, stop=columns.shape[1], ids=None,
+        multiplicity=frozen(count), complete=is_complete(columns), vote_probability=None,
+        class_probability=None, class_start=None,
     )  # fmt: skip
 
 
@@ -276,11 +277,11 @@ def _base(panel: Panel) -> int:
 
 def _keys(dense: Votes) -> NDArray[np.int64]:
     """Encode every answer row as one number, a digit per expert; "none of mine" is 0, "not asked" 1."""
-    assert dense.columns is not None
+    assert dense.by_expert is not None
     base, keys = _base(dense.panel), np.zeros(len(dense), dtype=np.int64)
     for start in range(0, len(dense), BLOCK):
         part = keys[start : start + BLOCK]
-        for column in dense.columns[:, dense.start + start : dense.start + start + len(part)]:
+        for column in dense.by_expert[:, dense.start + start : dense.start + start + len(part)]:
             part *= base
             part += column
     keys += 2 * sum(base**i for i in range(len(dense.panel)))
