@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -143,10 +143,6 @@ def _wants_page(request: Request) -> bool:
 
 
 def _refusal(request: Request, status: int, sentence: str) -> Response:
-    if request.headers.get("hx-request"):
-        # HTMX shows only responses with status 200; every page has the same place for messages.
-        text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
-        return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})
     if _wants_page(request):
         try:
             member = member_of(request)

@@ -158,7 +158,7 @@ def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
     assert owner.get("/api/coverage").json()["missing"] == 3
     told = owner.post("/board/complete", data={"size": 4, "times": 1}).text
     while "Searching" in told:
-        told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
+        told = owner.get(told.split('data-again="')[1].split('"')[0]).text
     assert "Add 1 person" in told
     assert "owl" in told
 

@@ -112,7 +112,7 @@ def test_pages_of_a_project_lead_to_pages_of_the_same_project(town):
     for page in ("progress", "label", "review", "experts", "board", "people", "people/2", "items", "classes",
                  "export", "start", "settings", "record", "me", "api/reference"):  # fmt: skip
         text = maker.get(f"/p/birds/{page}").text
-        for mark in ('href="', 'action="', 'src="', 'hx-get="', 'hx-post="'):
+        for mark in ('href="', 'action="', 'src="', 'data-ask="'):
             for link in (part.split('"')[0] for part in text.split(mark)[1:]):
                 own = link.startswith(("/p/birds/", "/static/", "#", "https://"))
                 assert own or link == "/" or (page, link) == ("me", "/me"), (page, mark, link)

@@ -217,7 +217,7 @@ def link_page(
 
 
 def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
-    """Return a part of a page, for HTMX to put in its place."""
+    """Return a part of a page, which a script puts in its place."""
     return HTMLResponse(TEMPLATES.get_template(template).render(root=root_of(request), **values))
 
 

@@ -42,6 +42,37 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
+// Forms with data-into show what the server answers in a place of the page; while it works, they ask again.
+async function ask(place, address, body) {
+  const told = document.createElement("p");
+  try {
+    const answer = await fetch(address, { method: body ? "POST" : "GET", body, credentials: "same-origin", headers: { Accept: "application/json" } });
+    if (answer.ok) {
+      place.innerHTML = await answer.text(); // made by the server, where every text is escaped
+      const again = place.querySelector("[data-again]");
+      if (again) setTimeout(ask, 700, place, again.dataset.again);
+      return;
+    }
+    told.textContent = (await answer.json()).detail;
+  } catch { told.textContent = "The server did not answer; try again in a moment."; }
+  told.className = "said problem";
+  told.setAttribute("role", "alert");
+  place.replaceChildren(told);
+}
+document.addEventListener("submit", async (event) => {
+  const place = document.getElementById(event.target.dataset.into);
+  if (!place) return;
+  event.preventDefault();
+  await ask(place, event.target.action, new FormData(event.target));
+  place.scrollIntoView({ block: "nearest" });
+});
+document.addEventListener("change", (event) => {
+  const list = event.target.closest("[data-ask]");
+  if (!list) return;
+  const ticked = [...list.querySelectorAll("input:checked")].map((one) => ["class", one.value]);
+  ask(document.getElementById(list.id.replace(/-list$/, "-again")), `${list.dataset.ask}?${new URLSearchParams(ticked)}`);
+});
+
 // A file that was chosen is sent at once.
 document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-auto-submit]")) { event.target.form.requestSubmit(); return; }
