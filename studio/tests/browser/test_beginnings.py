@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from covote_studio.demo_pictures import picture
 from studio.tests.browser.conftest import SIZES
+from studio.tests.browser.gallery import cell
 from studio.tests.browser.test_screens import fits, ready, sent, until
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
@@ -31,8 +31,8 @@ def pictures(folder):
     """Fill a folder as a camera and a file manager leave it."""
     chance = np.random.default_rng(0)
     (folder / "more").mkdir(parents=True)
-    (folder / "ring 1.png").write_bytes(picture("lemon", chance))
-    (folder / "more" / "star.png").write_bytes(picture("tomato", chance))
+    (folder / "ring 1.png").write_bytes(cell(1, chance))
+    (folder / "more" / "star.png").write_bytes(cell(3, chance))
     (folder / ".DS_Store").write_bytes(b"\0\1")
     (folder / "notes.docx").write_bytes(b"PK")
     return {"folder": folder}, 2

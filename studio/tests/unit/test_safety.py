@@ -17,7 +17,6 @@ from covote.errors import CovoteError, InputError
 from covote_studio import api, api_project, pages
 from covote_studio.app import create_app, free_port
 from covote_studio.context import owner_link
-from covote_studio.demo_pictures import picture
 from covote_studio.exchange import importing, uploads
 from covote_studio.guards import from_here
 from covote_studio.people import credentials
@@ -25,6 +24,7 @@ from covote_studio.rules import Refused
 from covote_studio.storage import media
 from covote_studio.storage.database import back_up
 from covote_studio.storage.schema import class_, item, link, person
+from studio.tests.browser.gallery import cell
 from studio.tests.unit.conftest import SAME_ORIGIN
 
 
@@ -366,7 +366,7 @@ def test_a_backup_of_a_project_on_postgresql_names_pg_dump(tmp_path):
 
 
 def test_a_damaged_picture_is_refused_with_its_name(rig):
-    whole = picture("tomato", np.random.default_rng(1))
+    whole = cell(3, np.random.default_rng(1))
     owner = rig.browser("owner")
     for content in (whole[: len(whole) // 2], whole[:200] + b"\0" * 200):
         told = owner.post("/items", files={"files": ("star.png", content)})
@@ -428,7 +428,7 @@ def test_the_last_owner_cannot_lock_everybody_out(rig):
 
 
 def test_files_are_what_their_content_says(rig):
-    drawn = picture("tomato", np.random.default_rng(1))
+    drawn = cell(3, np.random.default_rng(1))
     with rig.studio.database.write() as connection:
         kind, place = media.keep(connection, rig.studio.folder, "../../star.html", drawn)
         for evil in (b"<html><script>1</script>", b"<svg onload=alert(1)>", b"MZ\x90"):
@@ -460,7 +460,7 @@ def test_a_zip_with_evil_names_writes_nothing_outside(rig, tmp_path):
 
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("../../../evil.png", picture("lemon", np.random.default_rng(2)))
+        archive.writestr("../../../evil.png", cell(1, np.random.default_rng(2)))
         archive.writestr("/etc/notes.txt", "ignored")
     upload = uploads.receive(rig.studio.database, rig.studio.folder, [("pictures.zip", packed)])
     importing.import_media(rig.studio.database, upload.stored)
