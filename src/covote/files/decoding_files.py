@@ -302,7 +302,11 @@ def label_part(votes: Votes, *, fitted: Fitted, output: Output) -> PartDone:
     """Label a part; count its labels unless they are those of answer rows that were counted before."""
     labels = fitted(votes)
     tally = Tally.of(votes, labels) if fitted.known is None else None
-    return PartDone(output.rows(votes, labels), tally, ReviewHead.of(votes, labels, SHOWN), labels.gold)
+    decoder = fitted.decoder
+    proba = partial(decoder.proba, weights=fitted.weights) if estimates(decoder) else None
+    return PartDone(
+        output.rows(votes, labels, proba), tally, ReviewHead.of(votes, labels, SHOWN), labels.gold
+    )
 
 
 def check_proba(decoder: Decoder, panel: Panel) -> None:

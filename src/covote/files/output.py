@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from covote import atomic
 from covote.decoding.statistics import statistics_format
@@ -24,6 +25,8 @@ from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
 
 Place = str | os.PathLike[str] | None
+Proba = Callable[[Votes], NDArray[Any]]
+_TABLE = 1 << 24  # probabilities that are held at once
 _REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violations")
 
 
@@ -83,15 +86,16 @@ class Output:
         if until is not None and self.review is None:
             raise InputError("review_until (--review-until) needs a review file: add review (--review)")
 
-    def rows(self, votes: Votes, labels: Labels) -> dict[str, pa.RecordBatch]:
-        """Return the rows of a part for every file."""
+    def rows(self, votes: Votes, labels: Labels, proba: Proba | None = None) -> dict[str, pa.RecordBatch]:
+        """Return the rows of a part for every file; `proba` estimates the probabilities of all classes."""
         found: dict[str, pa.RecordBatch] = {}
         if self.labels is not None:
             found["labels"] = written(labels, written_format(self.labels, WHAT), self.columns)
         if self.proba is not None:
             found["proba"] = proba_batch(labels)
         if self.review is not None:
-            found["review"] = review_batch(votes, labels)
+            sheet = written_format(self.review) == "xlsx"
+            found["review"] = _review_sheet(votes, labels, proba) if sheet else review_batch(votes, labels)
         return found
 
     @contextmanager
@@ -127,6 +131,19 @@ class Writers:
             until = self.output.review_until
             most = None if until is None else doubt.needed(until)
             self.review.write(self.output.review, most, [*map(str, classes)])
+
+
+def _review_sheet(votes: Votes, labels: Labels, proba: Proba | None) -> pa.RecordBatch:
+    """Return the rows of the review list for a spreadsheet, with the probabilities of the candidates."""
+    step = max(1, _TABLE // len(votes.panel.classes))
+    pieces = []
+    for start in range(0, len(labels), step):
+        stop = min(start + step, len(labels))
+        some, found = votes.part(start, stop), labels[start:stop]
+        if proba is not None and found.found_proba is None:
+            found = found.with_proba(proba(some))
+        pieces.append(review_batch(some, found, sheet=True))
+    return pa.concat_batches(pieces) if pieces else review_batch(votes, labels, sheet=True)
 
 
 def check_report(path: Place) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.labels.files import two_digits
 from covote.panel import Name
-from covote.tables.arrow_names import arrow, coded, id_array, named, texts
+from covote.tables.arrow_names import arrow, coded, flat, id_array, named, texts
 from covote.tables.writing import writing
 from covote.votes import Votes
 
@@ -30,6 +30,8 @@ UNIT = 1 << 20
 """Probabilities are added up as multiples of 1 / UNIT, so that sums do not depend on their order."""
 _KEYS = ("doubt", "margin", "violations")
 _PIECE = 1 << 16  # rows of the list that are written at a time
+MOST_COLUMNS = 60
+"""Experts up to which each has a column of a spreadsheet."""
 
 
 def error_probabilities(labels: Labels) -> NDArray[np.float64]:
@@ -172,7 +174,7 @@ class ReviewHead:
     entries: tuple[tuple[tuple[float, ...], ReviewItem], ...] = ()
 
     def __add__(self, later: ReviewHead) -> ReviewHead:
-        shifted = [((*key[:-1], key[-1] + self.seen), look) for key, look in later.entries]
+        shifted = [((*key[:-1], key[-1] + self.seen), item) for key, item in later.entries]
         both = sorted([*self.entries, *shifted], key=lambda entry: entry[0])
         return ReviewHead(self.most, self.seen + later.seen, tuple(both[: self.most]))
 
@@ -188,7 +190,7 @@ class ReviewHead:
         return cls(most, len(labels), tuple(zip(keys, found, strict=True)))
 
     def __iter__(self) -> Iterator[ReviewItem]:
-        return (look for _, look in self.entries)
+        return (item for _, item in self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -217,23 +219,56 @@ def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
 # The list as a file
 
 
-def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
-    """Return the rows of a part, with the keys that order them."""
+def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.RecordBatch:
+    """Return the rows of a part, with the keys that order them.
+
+    In a `sheet`, which people read, every expert has a column, and candidates come with their probabilities
+    if the labels have them.
+    """
     evidence = labels.evidence
     classes = texts(map(str, labels.panel.classes))
+    likely = sheet and labels.found_proba is not None
     columns = {
         "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
         "label": pa.nulls(len(labels), pa.string()),
         "suggested": coded(labels.index, classes).dictionary_decode(),
-        "candidates": _candidates(labels, classes),
+        "candidates": _with_percent(labels) if likely else _candidates(labels, classes),
         "confidence": two_digits(evidence.confidence),
         "status": coded(evidence.status.view(np.int8), texts(STATUSES)).dictionary_decode(),
-        "answers": _answers(votes, classes),
-        "doubt": arrow(error_probabilities(labels)),
-        "margin": arrow(evidence.margin),
-        "violations": arrow(evidence.violations),
     }
+    experts = tuple(map(str, votes.panel.names))
+    if sheet and len(experts) <= MOST_COLUMNS and columns.keys().isdisjoint((*experts, *_KEYS)):
+        wide = votes.to_arrow("wide")
+        columns |= {name: flat(wide.column(n)) for n, name in enumerate(experts, start=1)}
+    else:
+        columns["answers"] = _answers(votes, classes)
+    keys: tuple[NDArray[Any], ...] = (error_probabilities(labels), evidence.margin, evidence.violations)
+    columns |= {name: arrow(values) for name, values in zip(_KEYS, keys, strict=True)}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _with_percent(labels: Labels) -> pa.Array:
+    """Return the classes that each item may be, with their probabilities: "robin 59% | magpie 34%"."""
+    assert labels.found_proba is not None
+    percent = np.clip(np.rint(100 * labels.found_proba), 0, 99).astype(np.int64)
+    percent[labels.found_proba >= 1] = 100
+    names = [*map(str, labels.panel.classes)]
+    best = labels.tied_indices(np.arange(len(labels)))
+    others = [
+        some.tolist() if tied else [second]
+        for some, tied, second in zip(
+            best, labels.tied.tolist(), labels.runner_up_index.tolist(), strict=True
+        )
+    ]
+    listed = [
+        [k for k in dict.fromkeys([label, *some]) if k >= 0]
+        for label, some in zip(labels.index.tolist(), others, strict=True)
+    ]
+    shown = (
+        sorted(some, key=lambda k: -int(percent[n, k])) if labels.index[n] < 0 else some
+        for n, some in enumerate(listed)
+    )
+    return texts(" | ".join(f"{names[k]} {percent[n, k]}%" for k in some) for n, some in enumerate(shown))
 
 
 def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:

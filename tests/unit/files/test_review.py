@@ -4,6 +4,7 @@ import csv
 from dataclasses import replace
 
 import numpy as np
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -128,8 +129,6 @@ def test_the_file_lists_every_item_in_that_order(tmp_path, votes, labels, ending
     elif ending == "parquet":
         rows = pq.read_table(path).to_pylist()
     else:
-        import openpyxl
-
         head, *cells = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
         rows = [dict(zip(head, row, strict=True)) for row in cells]
     assert sorted(row["item"] for row in rows) == sorted(order)
@@ -151,3 +150,30 @@ def test_a_share_that_is_none_is_rejected(tmp_path, until):
         Output(review=tmp_path / "review.csv", review_until=until).check()
     with pytest.raises(InputError, match="needs a review file"):
         Output(review_until=0.9).check()
+
+
+def test_a_spreadsheet_has_a_column_for_each_expert_and_probabilities_of_the_candidates(tmp_path, votes):
+    found = decode(votes, proba=True)
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    decode_file(tmp_path / "votes.parquet", Output(review=tmp_path / "review.xlsx"), PANEL)
+    head, *rows = openpyxl.load_workbook(tmp_path / "review.xlsx").active.iter_rows(values_only=True)
+    assert head[6:] == PANEL.names
+    place = {item: n for n, item in enumerate(found.items.tolist())}
+    for row in rows:
+        n = place[row[0]]
+        said = [None if code < 0 else PANEL.classes[code] for code in votes.dense[n].tolist()]
+        assert list(row[6:]) == said
+        for candidate in row[3].split(" | "):
+            name, percent = candidate.rsplit(" ", 1)
+            share = float(found.proba[n, PANEL.classes.index(name)])
+            assert float(percent.rstrip("%")) == pytest.approx(100 * share, abs=1)
+
+
+def test_many_experts_share_one_column(tmp_path):
+    panel = Panel(["a", "b"], [[1, 1]] * 61)
+    votes = Votes.from_dense(np.zeros((3, 61), int), panel)
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    decode_file(tmp_path / "votes.parquet", Output(review=tmp_path / "review.xlsx"), panel, method="majority")
+    head, *rows = openpyxl.load_workbook(tmp_path / "review.xlsx").active.iter_rows(values_only=True)
+    assert head[6:] == ("answers",)
+    assert rows[0][6].count(";") == 60
