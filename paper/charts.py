@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covote.files.report.charts import COLOURS, new_figure
+from covote.colours import SERIES
+from covote.files.report.charts import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], what: str
     width = 0.8 / len(series)
     for n, (name, values) in enumerate(series.items()):
         places = np.arange(len(groups)) + (n - (len(series) - 1) / 2) * width
-        drawn = axes.bar(places, values, width * 0.92, label=name, color=COLOURS[n % len(COLOURS)])
+        drawn = axes.bar(places, values, width * 0.92, label=name, color=SERIES[n % len(SERIES)])
         axes.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
     every = [value for values in series.values() for value in values if np.isfinite(value)]
     low, high = min(every), max(every)

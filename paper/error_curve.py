@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import random_panel_error
+from covote.colours import SERIES
 from covote.decoding.gold import wilson
-from covote.files.report.charts import COLOURS, new_figure
+from covote.files.report.charts import new_figure
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.simulation.method_errors import error_rate
@@ -164,11 +165,11 @@ def plot_error_curve(curve: ErrorCurve) -> Figure:
     grid = range(1, max(curve.experts) + 1)
     for (name, bound), style, colour in zip(BOUNDS.items(), ("--", "-", "-", "--"), "3322", strict=True):
         values = np.array([bound(curve.classes, curve.size, m) for m in grid])
-        axes.plot(grid, np.where(values > 0, values, np.nan), style, color=COLOURS[int(colour)], label=name)
+        axes.plot(grid, np.where(values > 0, values, np.nan), style, color=SERIES[int(colour)], label=name)
     seen = np.where(curve.error > 0, curve.error, np.nan)
     ends = [np.where(np.isnan(seen), 0, gap) for gap in (seen - curve.low, curve.high - seen)]
     axes.errorbar(
-        curve.experts, seen, ends, fmt="o-", color=COLOURS[1], markersize=4, capsize=3,
+        curve.experts, seen, ends, fmt="o-", color=SERIES[1], markersize=4, capsize=3,
         label="measured, with 95% interval",
     )  # fmt: skip
     axes.set_yscale("log")

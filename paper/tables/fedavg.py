@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.colours import SERIES
 from covote.errors import DataError, FileError
-from covote.files.report.charts import COLOURS, new_figure
+from covote.files.report.charts import new_figure
 from paper import paper_values
 from paper.cores import in_processes
 from paper.datasets import TITLES, ImageSet
@@ -403,7 +404,7 @@ def draw(name: str, found: Curves) -> Figure:
     figure, panels = new_figure(8.4, 6.0, rows=2, columns=len(SCHEMES), sharey=True)
     for row, split in zip(panels, ("train", "test"), strict=True):
         for axes, scheme in zip(row, SCHEMES, strict=True):
-            for size, colour in zip(SIZES, COLOURS[1:], strict=True):
+            for size, colour in zip(SIZES, SERIES[1:], strict=True):
                 values = getattr(found.get((size, scheme), Curve()), split)
                 axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1, label=f"R = {size}")
                 if (size, ONE_SHOT) in found:

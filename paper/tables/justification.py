@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.files.report.charts import COLOURS, new_figure
+from covote.colours import SERIES
+from covote.files.report.charts import new_figure
 from paper.experiment import SIZES, Context, Needs, paper_subsets
 from paper.sections import FAILS, HOLDS, Cell, Claim, Grid, Picture, Section, verdict
 from paper.store import Experts
@@ -199,7 +200,7 @@ def _pictures(groups: Groups) -> tuple[Picture, ...]:
             weights=[np.full(len(value), 100 / whole) for value in values],
             stacked=True,
             label=[label for label, _ in parts],
-            color=COLOURS[1 : len(parts) + 1],
+            color=SERIES[1 : len(parts) + 1],
         )
         axes.set_xlabel(label)
         axes.set_ylabel("share (%)")

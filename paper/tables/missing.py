@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covote.files.report.charts import COLOURS
+from covote.colours import SERIES
 from paper import paper_values
 from paper.charts import legend_above, side_by_side
 from paper.experiment import (
@@ -112,10 +112,10 @@ def _chart(found: Sequence[Measurement]) -> Figure:
     for axes, size in zip(parts, SIZES, strict=True):
         theirs = [paper_values.CIFAR10["test"][size]]
         theirs += [paper_values.MISSING[gone]["test"][size][0] for gone in (1, 2)]
-        axes.plot((0, 1, 2), theirs, "o--", color=COLOURS[0], markersize=4, label="paper")
+        axes.plot((0, 1, 2), theirs, "o--", color=SERIES[0], markersize=4, label="paper")
         axes.set_title(f"R = {size}", fontsize=10)
         axes.set_xticks((0, 1, 2))
-        for method, colour in ((PAPER, COLOURS[1]), (PLAIN, COLOURS[3]), (DEFAULT, COLOURS[2])):
+        for method, colour in ((PAPER, SERIES[1]), (PLAIN, SERIES[3]), (DEFAULT, SERIES[2])):
             mine = select(found, split="test", decoder=method, size=size)
             if mine:
                 axes.errorbar(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covote.files.report.charts import COLOURS
+from covote.colours import SERIES
 from paper import paper_values
 from paper.charts import legend_above, side_by_side
 from paper.experiment import (
@@ -183,9 +183,9 @@ def _chart(found: Sequence[Measurement]) -> Figure:
     for axes, size in zip(parts, SIZES, strict=True):
         axes.plot(
             numbers(size), [paper_values.RANDOM[size]["test"][m] for m in numbers(size)],
-            "x--", color=COLOURS[0], markersize=6, label="paper",
+            "x--", color=SERIES[0], markersize=6, label="paper",
         )  # fmt: skip
-        for method, colour in ((PAPER, COLOURS[1]), (DEFAULT, COLOURS[2])):
+        for method, colour in ((PAPER, SERIES[1]), (DEFAULT, SERIES[2])):
             mine = select(found, split="test", decoder=method, size=size)
             if mine:
                 means = [mean_of(mine, m) for m in numbers(size)]

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.colours import LIGHT
 from covote.errors import TooLargeError
 from covote.panel import Name, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COVERED, MISSING = "#1f6f8b", "#b5532a"
+COVERED, MISSING = LIGHT["main"], LIGHT["second"]
 """Colours of pairs in pictures."""
 
 MOST_ON_A_CIRCLE = 25

@@ -28,6 +28,7 @@ from covote.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears
 MANY = 2000  # classes beyond which a command does not count all pairs just to print a number
@@ -173,7 +174,7 @@ def check_places(
     atomic.check_apart([panel, *pictures], read)
 
 
-def draw(plot: Callable[[], Axes], path: Path) -> None:
+def draw(plot: Callable[[], Axes | Figure], path: Path) -> None:
     """Draw what `plot` returns to a picture file, completely or not at all."""
     kind = path.suffix.lower().removeprefix(".")
     from covote.files.report.charts import own_settings

@@ -63,9 +63,9 @@ def simulate(
             missing=missing,
         )
     if plot is not None:
-        from covote.files.report.method_errors import plot_method_errors
+        from covote.files.report.charts import error_curves
 
-        output.draw(lambda: plot_method_errors(found), plot)
+        output.draw(lambda: error_curves(found), plot)
     if as_json:
         output.say_json({"panel": str(panel_file), "items": items, "curve": found.rows()})
         return

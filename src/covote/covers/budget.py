@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_prior
 from covote.bounds.statistical import apply, confusion, pair_weights
+from covote.colours import LIGHT
 from covote.covers.search.efforts import effort_named
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
@@ -201,7 +202,7 @@ class Spending:
 
             ax = Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
         left = np.maximum(self.error, 1e-6)
-        ax.step(self.cost, left, where="post", color="#2a6fb5", marker="o", markersize=3)
+        ax.step(self.cost, left, where="post", color=LIGHT["main"], marker="o", markersize=3)
         ax.set_yscale("log")
         ax.set_xlabel("spent")
         ax.set_ylabel("error at most")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.colours import LIGHT
 from covote.errors import InputError
 from covote.labels.statuses import AGREED, CONFLICT, GIVEN, STATUSES
 from covote.panel import Name, Panel
@@ -429,6 +430,7 @@ class Labels:
             [confidence[np.isfinite(confidence) & (status == code)] for code in shown],
             bins=np.linspace(0, 1, 21).tolist(),
             stacked=True,
+            color=[LIGHT[STATUSES[code]] for code in shown],
             label=[f"{STATUSES[code]} ({(status == code).sum():,})" for code in shown],
         )
         ax.set_xlabel("confidence")

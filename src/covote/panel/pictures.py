@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from covote.colours import LIGHT
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -108,7 +110,7 @@ def html(panel: Panel, *, width: int = 40, height: int = 40) -> str:
     rows = []
     for name, row in zip(panel.names[:height], panel.knows, strict=False):
         cells = "".join(
-            f'<td style="{dot}{"#1f6f8b" if known else "#e8ecef"}"></td>' for known in row[:width]
+            f'<td style="{dot}{LIGHT["main"] if known else LIGHT["faint"]}"></td>' for known in row[:width]
         )
         rows.append(
             f'<tr><th style="text-align:right;white-space:nowrap">{escape(str(name))}</th>{cells}</tr>'
@@ -142,7 +144,7 @@ def plot(panel: Panel, ax: Axes | None = None, new: int = 0) -> Axes:
     shade[experts - new :] *= 2
     ax.imshow(
         shade,
-        cmap=ListedColormap(["#e8ecef", "#1f6f8b", "#b5532a"]),
+        cmap=ListedColormap([LIGHT["faint"], LIGHT["main"], LIGHT["second"]]),
         vmin=0,
         vmax=2,
         aspect="auto",

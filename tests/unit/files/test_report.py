@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import Panel, Votes, decode
+from covote.colours import DARK, LIGHT
 from covote.errors import InputError
 from covote.files import Output, decode_file, read_gold
 from covote.files.report import charts
@@ -143,7 +144,7 @@ def test_pictures_take_the_colours_of_the_page():
     drawn = charts.inline(charts.histogram(np.array([1, 2]), "confidence"), "Bars & more")
     assert "var(--main)" in drawn
     assert "var(--card)" in drawn
-    assert not any(colour in drawn for colour in charts.LIGHT.values())
+    assert not any(colour in drawn for colour in LIGHT.values())
     assert 'aria-label="Bars &amp; more"' in drawn
-    assert len(set(charts.LIGHT.values())) == len(charts.LIGHT)
-    assert set(charts.DARK) == set(charts.LIGHT)
+    assert len(set(LIGHT.values())) == len(LIGHT)
+    assert set(DARK) == set(LIGHT)

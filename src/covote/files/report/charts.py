@@ -1,7 +1,7 @@
 """Pictures for pages: drawn by matplotlib, which is imported when a picture is drawn.
 
-A picture is drawn in the colours of `LIGHT`. In a page it takes the colours of the page, light or dark
-(:func:`inline`); as a separate file it keeps them (:func:`svg`).
+A picture is drawn in the colours of :data:`covote.colours.LIGHT`. In a page it takes the colours of
+the page, light or dark (:func:`inline`); as a separate file it keeps them (:func:`svg`).
 """
 
 from __future__ import annotations
@@ -11,29 +11,21 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.bounds import best_lower_bound, random_cover_bound, two_group_bound
+from covote.colours import LIGHT, SERIES
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LIGHT = {
-    "page": "#f6f7f8", "card": "#ffffff", "ink": "#1c2429", "soft": "#5c6b75", "line": "#e1e6ea",
-    "faint": "#e8ecef", "main": "#1f6f8b", "agreed": "#2f8f6b", "tied": "#d19a2a", "conflict": "#c0532f",
-    "incomplete": "#8a94a0", "given": "#4b6cb7", "paper": "#b8b8b8", "second": "#b5532a",
-    "third": "#5b7f3a", "fourth": "#7a4f9a",
-}  # fmt: skip
-"""The colours of pages and pictures by name; all differ, because a page finds them by value."""
-DARK = {
-    "page": "#12171b", "card": "#1a2127", "ink": "#e6ebee", "soft": "#97a5ae", "line": "#2b353d",
-    "faint": "#252e35", "main": "#58b2cf", "agreed": "#55bd95", "tied": "#e0b252", "conflict": "#e58463",
-    "incomplete": "#76838e", "given": "#8aa4e0", "paper": "#7d868c", "second": "#e0875f",
-    "third": "#93bd6c", "fourth": "#b890da",
-}  # fmt: skip
-COLOURS = tuple(LIGHT[name] for name in ("paper", "main", "second", "third", "fourth"))
-"""The colours of several series in one picture."""
+    from covote.asking.replay import Replay
+    from covote.simulation.method_errors import MethodErrors
+
 _USUAL = 0.05
 """The share of answers that differ without being remarkable."""
 MOST = 60
@@ -143,6 +135,60 @@ def review_curve(looked: NDArray[Any], right: NDArray[Any], goals: Sequence[floa
     _quiet(axes)
     axes.grid(axis="y", alpha=0.6)
     axes.set_axisbelow(True)
+    return figure
+
+
+def cover_bounds(K: int, R: int) -> Figure:
+    """Draw how many experts cover every pair, against K for fixed R and against R for fixed K."""
+    figure, axes = new_figure(8.4, 3.6, columns=2)
+    many = sorted({round(value) for value in np.geomspace(max(R, 2), 4 * K, 24)})
+    large = sorted({round(value) for value in np.geomspace(2, K, 24)})
+    for ax, name, at, points in (
+        (axes[0], f"classes (experts who know {R})", K, [(k, R) for k in many]),
+        (axes[1], f"classes per expert (of {K})", R, [(K, r) for r in large]),
+    ):
+        across = [k for k, _ in points] if ax is axes[0] else [r for _, r in points]
+        for label, bound, colour in (
+            ("at least", lambda k, r: best_lower_bound(k, r)[0], SERIES[1]),
+            ("at most, chosen well", two_group_bound, SERIES[2]),
+            ("at most, chosen by chance", random_cover_bound, SERIES[3]),
+        ):
+            ax.plot(across, [bound(k, r) for k, r in points], color=colour, label=label)
+        ax.axvline(at, color=SERIES[0], linewidth=1)
+        ax.set(yscale="log", xlabel=name)
+    axes[0].set_ylabel("experts who cover every pair")
+    figure.suptitle(f"How many experts cover every pair: around {K:,} classes, {R:,} per expert", fontsize=11)
+    axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def error_curves(found: MethodErrors) -> Figure:
+    """Draw simulated error rates against the accuracy of the experts: a line per method."""
+    figure, axes = new_figure(7.5, 4.8)
+    for (method, errors), colour in zip(found.errors.items(), cycle(SERIES[1:]), strict=False):
+        error, low, high = errors.T
+        axes.errorbar(
+            found.accuracies, error, yerr=[error - low, high - error], fmt="o-", markersize=4, capsize=3,
+            color=colour, label=method,
+        )  # fmt: skip
+    axes.set_xlabel("how often experts are right about what they know")
+    axes.set_ylabel("error probability")
+    axes.set_ylim(bottom=0)
+    axes.set_title(found.model, fontsize=11)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def quality_curves(replay: Replay) -> Figure:
+    """Draw the quality of the labels against the answers per item: a line per rule."""
+    figure, axes = new_figure()
+    for colour, (name, points) in zip(SERIES[1:], replay.curve.items(), strict=False):
+        answers, quality = zip(*points, strict=True)
+        axes.plot(answers, [100 * value for value in quality], marker="o", color=colour, label=name)
+    axes.set_xlabel("answers per item")
+    axes.set_ylabel("right, %" if replay.gold else "agreement with all, %")
+    axes.legend(frameon=False)
     return figure
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from covote.files.report.charts import DARK, LIGHT
+from covote.colours import DARK, LIGHT
 from covote.files.tally import percent
 
 

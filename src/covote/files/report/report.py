@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from covote.files.review import GOALS, ExpectedErrors
 from covote.files.tally import MOST_PAIRS, Tally
 from covote.labels import MEANINGS, STATUSES, GoldScore
 from covote.panel import Name
+
+if TYPE_CHECKING:
+    from covote.asking.replay import Replay
 
 _PAIRS = 15  # pairs of classes to list
 
@@ -113,6 +116,19 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         ],
         "doubtful": tally.experts.unreliable(),
     }
+
+
+def write_replay(path: str | os.PathLike[str], replay: Replay, source: str) -> None:
+    """Write a page about a replay: what each rule would have needed, and quality against answers per item.
+
+    `source` is what the votes are called in it.
+    """
+    with charts.own_settings():
+        picture = charts.inline(
+            charts.quality_curves(replay), "quality of the labels against answers per item"
+        )
+    page = render("ask.html", {"replay": replay, "source": source, "picture": picture})
+    atomic.write_text(path, page)
 
 
 def headline(tally: Tally, doubt: ExpectedErrors) -> str:
