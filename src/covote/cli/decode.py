@@ -27,6 +27,7 @@ from covote.cli.arguments import (
     Scheduler,
     StandardStreams,
     StreamFormat,
+    Title,
     Workers,
     reads_votes,
 )
@@ -70,6 +71,7 @@ def decode(
     odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
+    title: Title = None,
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
@@ -117,7 +119,7 @@ def decode(
         options["odds"] = odds
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
-        chosen = Output(streams.labels, proba, review, review_until, report, stats, names)
+        chosen = Output(streams.labels, proba, review, review_until, report, title, stats, names)
         with output.progress_bar() as progress, output.warnings_as_lines():
             outcome = decode_file(
                 streams.votes,

@@ -22,6 +22,7 @@ from covote.cli.arguments import (
     Report,
     Review,
     ReviewUntil,
+    Title,
     choice,
     number,
     reads_gold,
@@ -134,6 +135,7 @@ def label(
     odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
+    title: Title = None,
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
@@ -196,7 +198,7 @@ def label(
         )
     notes = _notes(found)
     if report is not None:
-        write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
+        write_report(report, found.outcome, source=data.name, title=title, notes=notes)
     if as_json:
         output.say_json(_summary(found, ask))
         _end(found)

@@ -40,7 +40,7 @@ def start(
     for note in study.notes:
         output.say(f"  {note}")
     output.say()
-    chosen = Output(labels, review=review, report=report)
+    chosen = Output(labels, review=review, report=report, title=workbook.stem)
     with output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
             study.answers, chosen, study.panel, gold=study.gold, reading=study.reading, progress=progress

@@ -75,8 +75,12 @@ class Outcome:
 
     def all_notes(self) -> list[str]:
         """Return notes on experts without answers, on how the votes were read, and on what was dropped."""
+        return [*self.warnings(), *self.notes]
+
+    def warnings(self) -> list[str]:
+        """Return notes on experts without answers, and on what was dropped."""
         dropped = "" if self.dropped is None else self.dropped.drop_note
-        return [*self.unanswered_experts(), *self.notes, *([dropped] if dropped else [])]
+        return [*self.unanswered_experts(), *([dropped] if dropped else [])]
 
     def unanswered_experts(self) -> list[str]:
         """Name the experts of the panel who have no answer among the votes."""
@@ -147,7 +151,7 @@ def decode_file(
     if output.report is not None:
         from covote.files.report.report import write_report
 
-        write_report(output.report, outcome, source=Path(votes_file).name)
+        write_report(output.report, outcome, source=Path(votes_file).name, title=output.title)
     return outcome
 
 

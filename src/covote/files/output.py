@@ -47,6 +47,8 @@ class Output:
         The share of the items that should be right after the review: the list ends there.
     report
         An .html file with numbers and pictures.
+    title
+        The title of the report; by default the name of the file of answers.
     stats
         A .json file for what was learned about the experts.
     columns
@@ -58,6 +60,7 @@ class Output:
     review: Place = None
     review_until: float | None = None
     report: Place = None
+    title: str | None = None
     stats: Place = None
     columns: Sequence[str] | None = None
 
@@ -80,6 +83,8 @@ class Output:
         for path in self.paths:
             atomic.check_place(path)
         atomic.check_apart(self.paths, [])
+        if self.title is not None and self.report is None:
+            raise InputError("title (--title) is for a report: add report (--report)")
         until = self.review_until
         if until is not None and not 0 < until <= 1:
             raise InputError(f"the share that should be right must be above 0 and at most 1, not {until}")

@@ -112,9 +112,8 @@ class ExpectedErrors:
         return float(self.wrong[1:].sum())
 
     def among(self, first: int) -> float:
-        """Return how many of the first items of the list are expected to have a wrong label."""
-        items, wrong = self._steps
-        return float(np.interp(first, items, wrong)) - min(first, self.open)
+        """Return how many of the first items of the list have no label, or probably a wrong one."""
+        return float(np.interp(first, *self._steps))
 
     def needed(self, right: float) -> int:
         """Return how many items to look at until this share is expected to be right.

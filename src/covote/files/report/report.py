@@ -32,6 +32,7 @@ def write_report(
     outcome: Outcome,
     *,
     source: str = "votes",
+    title: str | None = None,
     method: str | None = None,
     notes: Sequence[str] = (),
 ) -> None:
@@ -48,22 +49,34 @@ def write_report(
         From :func:`decode_file` (or `.outcome` of :func:`label_file`).
     source
         What the votes are called in the report.
+    title
+        The title of the page; by default the source.
     method
         The name of the method; by default the outcome's own.
     notes
         Warnings to show at its top, besides those of the outcome.
     """
-    method = outcome.method if method is None else method
-    notes = [*outcome.all_notes(), *outcome.findings, *notes]
-    page = report_page(outcome, source=source, method=method, notes=notes)
-    atomic.write_text(path, page)
+    atomic.write_text(path, report_page(outcome, source=source, title=title, method=method, notes=notes))
 
 
-def report_page(outcome: Outcome, *, source: str, method: str, notes: Sequence[str] = ()) -> str:
-    """Return the report as HTML; `notes` are warnings to show at its top."""
-    told = {"source": source, "method": method, "notes": notes}
+def report_page(
+    outcome: Outcome,
+    *,
+    source: str,
+    title: str | None = None,
+    method: str | None = None,
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the report as HTML; see :func:`write_report`."""
+    about = {
+        "source": source,
+        "title": title or source,
+        "method": method or outcome.method,
+        "warnings": [*outcome.warnings(), *notes],
+        "notes": [*outcome.notes, *outcome.findings],
+    }
     with charts.own_settings():
-        return render("report.html", told | _contents(outcome))
+        return render("report.html", about | _contents(outcome))
 
 
 def _contents(outcome: Outcome) -> dict[str, Any]:
@@ -197,7 +210,7 @@ def _uncovered(tally: Tally) -> dict[str, Any]:
 
 
 def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
-    """Return the experts, the least reliable first."""
+    """Return the experts by the lower end of their interval, the lowest first; those without one are last."""
     report = tally.experts
     doubtful = set(report.unreliable())
     rows = [
@@ -215,7 +228,7 @@ def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
         }
         for i, name in enumerate(tally.panel.names)
     ]
-    return sorted(rows, key=lambda row: 2.0 if row["rate"] is None else row["rate"])
+    return sorted(rows, key=lambda row: 2.0 if row["rate"] is None else row["low"])
 
 
 def _expert_chart(experts: list[dict[str, Any]]) -> str:
