@@ -122,7 +122,7 @@ class Server:
         while True:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1) as line:
-                    line.sendall(b"GET /login HTTP/1.0\r\nHost: x\r\n\r\n")
+                    line.sendall(b"GET /login HTTP/1.0\r\nHost: localhost\r\n\r\n")
                     if b" 200 " in line.recv(100):
                         return time.perf_counter() - self.started
             except OSError:
@@ -560,7 +560,7 @@ def logins(options: argparse.Namespace) -> None:
         async def stranger(number: int, over: Callable[[], bool]) -> None:
             body = f"name=stranger{number}&password=wrong".encode()
             head = (
-                "POST /login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nSec-Fetch-Site: same-origin\r\n"
+                "POST /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nSec-Fetch-Site: same-origin\r\n"
                 f"X-Forwarded-For: 198.51.{number // 250}.{number % 250}\r\nContent-Length: {len(body)}\r\n"
                 "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
             )
@@ -572,7 +572,7 @@ def logins(options: argparse.Namespace) -> None:
         async def visitor(over: Callable[[], bool]) -> None:
             while not over():
                 began = time.perf_counter()
-                await request("GET /login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                await request("GET /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 pages.append((time.perf_counter() - began) * 1000)
                 await asyncio.sleep(0.1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from covote import __version__
 from covote.errors import CovoteError, InputError
 from covote_studio import api, api_project
 from covote_studio.context import Studio
-from covote_studio.guards import Guards
+from covote_studio.guards import Guards, host_names
 from covote_studio.pages import (
     board,
     class_pages,
@@ -47,8 +48,11 @@ SILENT: dict[str, Any] = {
 _PAGES = (label_screen, entrance, start, people_pages, item_pages, class_pages, project_pages, board, review)
 
 
-def create_app(studio: Studio | None) -> FastAPI:
-    """Return the web application of a project, or of the projects that :class:`Addresses` names."""
+def create_app(studio: Studio | None, hosts: Collection[str] = ("localhost",)) -> FastAPI:
+    """Return the web application of a project, or of the projects that :class:`Addresses` names.
+
+    `hosts` are the names of this server, besides its addresses.
+    """
     app = FastAPI(
         title="covote studio", version=__version__, docs_url=None, redoc_url=None, **SILENT,
         lifespan=None if studio is None else _lifespan(studio),
@@ -59,17 +63,17 @@ def create_app(studio: Studio | None) -> FastAPI:
         app.include_router(module.router, include_in_schema=False)
     app.include_router(api.router)
     app.include_router(api_project.router)
-    return _guarded(app)
+    return _guarded(app, hosts)
 
 
-def create_server(projects: Projects) -> Addresses:
+def create_server(projects: Projects, hosts: Collection[str] = ("localhost",)) -> Addresses:
     """Return the web application of a server of several projects."""
     front_app = FastAPI(
         lifespan=_lifespan(projects), docs_url=None, redoc_url=None, openapi_url=None, **SILENT
     )
     front_app.include_router(front.router)
     front_app.include_router(entrance.router)
-    return Addresses(projects, create_app(None), _guarded(front_app))
+    return Addresses(projects, create_app(None, hosts), _guarded(front_app, hosts))
 
 
 def _lifespan(served: Studio | Projects) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -84,10 +88,10 @@ def _lifespan(served: Studio | Projects) -> Callable[[FastAPI], AbstractAsyncCon
     return lifespan
 
 
-def _guarded(app: FastAPI) -> FastAPI:
+def _guarded(app: FastAPI, hosts: Collection[str]) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(Guards)
+    app.add_middleware(Guards, hosts=hosts)
     _add_refusals(app)
     return app
 
@@ -175,7 +179,10 @@ def free_port(host: str, port: int) -> int:
 
 def serve(served: Studio | Projects, host: str, port: int) -> None:
     """Serve a project, or several, until stopped."""
-    app = create_app(served) if isinstance(served, Studio) else create_server(served)
+    if isinstance(served, Studio):
+        app: ASGIApp = create_app(served, host_names(host, served.public_url))
+    else:
+        app = create_server(served, host_names(host, served.accounts.public_url))
     uvicorn.run(
         app, host=host, port=port, log_level="warning", access_log=False,
         timeout_graceful_shutdown=3,

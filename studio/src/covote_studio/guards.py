@@ -1,8 +1,11 @@
-"""Guards around every request: the origin and size of writes, and what a page may load."""
+"""Guards around every request: its host, the origin and size of writes, and what a page may load."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ipaddress
+import socket
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -34,10 +37,10 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guards:
-    """ASGI middleware: rejects writes from other sites and bodies that are too large; adds safety headers."""
+    """ASGI middleware: rejects foreign hosts and sites, and large bodies; adds safety headers."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self.app, self._hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or reject it."""
@@ -48,13 +51,42 @@ class Guards:
         path = scope["path"].removeprefix(root)
         kept = path.startswith("/static/") and bool(scope["query_string"])
         limit = LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_FORM
-        if scope["method"] not in _SAFE and not from_here(headers):
+        host = headers.get("host", "")
+        if not is_ours(host, self._hosts):
+            app = PlainTextResponse(
+                f"This server does not know the name {host[:100]}; whoever runs the studio starts it with "
+                "--public-url and the address that people use.",
+                421,
+            )
+        elif scope["method"] not in _SAFE and not from_here(headers):
             app = PlainTextResponse(
                 "This request came from another site and was refused; open the studio itself.", 403
             )
         elif _length(headers) > limit:
             app = PlainTextResponse(_too_large(limit), 413)
         await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store", root))
+
+
+def host_names(host: str, public_url: str | None) -> frozenset[str]:
+    """Return the names of this server: of the machine, of where it listens, of its public address."""
+    machine = socket.gethostname().lower()
+    public = urlsplit(public_url or "").hostname or "localhost"
+    return frozenset({"localhost", host.lower(), public, machine, f"{machine.partition('.')[0]}.local"})
+
+
+def is_ours(host: str, names: Collection[str]) -> bool:
+    """Whether the header Host names this server: links begin with it, and a foreign name may be a trap.
+
+    Addresses are fine: browsers send one only if it is where the request goes.
+
+    >>> [is_ours(one, {"localhost"}) for one in ("localhost:8000", "[::1]:8000", "10.0.0.7", "evil.example")]
+    [True, True, True, False]
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return not host or name in names or bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def from_here(headers: Mapping[str, str]) -> bool:

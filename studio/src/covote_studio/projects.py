@@ -10,6 +10,8 @@ becomes someone else in another project. With PostgreSQL, each project and the a
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 import threading
 import unicodedata
 from pathlib import Path
@@ -49,6 +51,8 @@ class Projects:
         self.accounts = open_studio(folder, database, file=ACCOUNTS, schema="accounts", **served)
         self._served = {**served, "sign_in_header": None}  # it signs in accounts, not people
         self.open: dict[str, Studio] = {}
+        self.unknown = open_studio(Path(tempfile.mkdtemp(prefix="covote-")), **self._served)
+        """Stands for every project that is not there, so that strangers cannot tell which ones are."""
         self._changing = threading.Lock()
         for name in self._found():
             self.open[name] = self._opened(name)
@@ -79,8 +83,9 @@ class Projects:
 
     def stop(self) -> None:
         """Stop the background work."""
-        for one in (self.accounts, *self.open.values()):
+        for one in (self.accounts, self.unknown, *self.open.values()):
             one.stop()
+        shutil.rmtree(self.unknown.folder, ignore_errors=True)
 
     def create(self, title: str, account: Row[Any] | None = None) -> str:
         """Create a project whose owner is an account, and return its name in addresses."""
@@ -193,8 +198,8 @@ class Addresses:
         if scope["type"] == "http":
             scope = {**scope, "projects": self.projects, "studio": self.projects.accounts}
             found = _ADDRESS.match(scope["path"])
-            studio = self.projects.open.get(found[1]) if found else None
-            if found and studio is not None:
+            if found:
+                studio = self.projects.open.get(found[1], self.projects.unknown)
                 scope.update(studio=studio, root_path=f"/p/{found[1]}")
                 await self._project_app(scope, receive, send)
                 return

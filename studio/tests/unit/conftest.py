@@ -34,7 +34,7 @@ class Rig:
 
     def __init__(self, studio):
         self.studio = studio
-        self.app = create_app(studio)
+        self.app = create_app(studio, ["testserver"])
         self.classes = self.ids(class_)
 
     def ids(self, table):

@@ -25,7 +25,7 @@ class Town:
 
     def __init__(self, projects):
         self.projects = projects
-        self.app = create_server(projects)
+        self.app = create_server(projects, ["testserver"])
 
     def browser(self):
         return TestClient(self.app, headers=PAGES)
@@ -302,8 +302,25 @@ def test_writes_from_other_sites_are_refused(town):
         assert maker.post(path, data={"name": "x"}).status_code == 403
 
 
+def test_strangers_cannot_tell_which_projects_there_are(town):
+    stranger = town.browser()
+
+    def seen(name):
+        found = []
+        for path in ("", "label", "login", "api/project", "enter/guess", "static/studio.css", "no/such"):
+            for accept in ("text/html", "application/json"):
+                told = stranger.get(f"/p/{name}/{path}", headers={"Accept": accept}, follow_redirects=False)
+                place = told.headers.get("location", "")
+                found.append((told.status_code, place.replace(name, "X"), told.text.replace(name, "X")))
+        return found
+
+    assert seen("skin-lesions") == seen("no-such-project")
+
+
 def test_an_address_without_a_project_is_not_found(town):
-    assert town.maker().get("/p/nothing/label").status_code == 404
+    told = town.maker().get("/p/nothing/label")
+    assert told.status_code == 403
+    assert "who is not in this project" in told.text
     assert town.maker().get("/p/birds").url.path == "/p/birds/login"
 
 

@@ -18,8 +18,9 @@ from covote_studio import api, api_project, pages
 from covote_studio.app import create_app, free_port
 from covote_studio.context import owner_link
 from covote_studio.exchange import importing, uploads
-from covote_studio.guards import from_here
+from covote_studio.guards import from_here, host_names
 from covote_studio.people import credentials
+from covote_studio.people.passwords import Passwords
 from covote_studio.rules import Refused
 from covote_studio.storage import media
 from covote_studio.storage.database import back_up
@@ -238,7 +239,39 @@ def test_strangers_from_everywhere_do_not_lock_out_who_was_here_before(rig, monk
     wrong = {"name": "bob", "password": "wrong"}
     told = [door_from(rig, f"198.51.100.{n}").post("/login", data=wrong).status_code for n in range(14)]
     assert told == [401] * 12 + [429] * 2
-    assert here.post("/login", data={"name": "ann", "password": right}, follow_redirects=False).is_redirect
+    rig.studio.passwords = Passwords()  # as after a restart
+    for n in range(12):
+        door_from(rig, f"198.51.100.{n}").post("/login", data=wrong)
+    elsewhere = door_from(rig, "203.0.113.7")  # the same browser on another network
+    elsewhere.cookies.update(dict(here.cookies))
+    signed_in = elsewhere.post("/login", data={"name": "ann", "password": right}, follow_redirects=False)
+    assert signed_in.is_redirect
+    assert elsewhere.post("/login", data=wrong).status_code == 429  # it is not the browser of bob
+
+
+def test_a_browser_that_is_known_has_ten_tries_as_well(rig):
+    right = "correct horse battery"
+    rig.browser("ann").post("/me/password", data={"password": right, "again": right})
+    here = door_from(rig, "192.0.2.1")
+    here.post("/login", data={"name": "ann", "password": right})
+    told = [here.post("/login", data={"name": "ann", "password": "x"}).status_code for _ in range(12)]
+    assert told == [401] * 10 + [429] * 2
+
+
+HOSTS = {"evil.example": 421, "label.example.org": 200, "10.0.0.7:8000": 200, "[::1]:8000": 200, "": 200}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_links_begin_only_with_names_of_this_server(rig, host):
+    names = host_names("0.0.0.0", "https://label.example.org")
+    owner = rig.browser("owner")
+    owner.app = create_app(rig.studio, names)
+    browser = TestClient(owner.app, headers=SAME_ORIGIN, cookies=dict(owner.cookies))
+    told = browser.post(f"/people/{rig.people['ann']}/link", headers={"Host": host})
+    assert told.status_code == HOSTS[host]
+    assert "evil.example/enter" not in told.text
+    if told.status_code != 200:
+        assert "--public-url" in told.text
 
 
 def test_two_passwords_are_hashed_at_a_time_and_who_would_wait_long_is_told(rig, monkeypatch):
@@ -320,9 +353,9 @@ def test_links_begin_with_the_public_address_whatever_the_host_header_says(rig):
     rig.studio.public_url = "https://label.example.org"
     owner = rig.browser("owner", base_url="https://testserver")
     for path in (f"/people/{rig.people['ann']}/link", "/share"):
-        told = owner.post(path, headers={"Host": "evil.example"}).text
+        told = owner.post(path, headers={"Host": "203.0.113.9"}).text
         assert 'value="https://label.example.org/' in told
-        assert "evil" not in told
+        assert "203.0.113.9" not in told
 
 
 def test_a_trusted_proxy_signs_people_in_and_nobody_else(rig):

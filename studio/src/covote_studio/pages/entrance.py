@@ -54,8 +54,8 @@ def show_invitation(request: Request, studio: Project, secret: str) -> Response:
     several = _project_of_several(request)
     account = several.account_of(request) if several else None
     return page(
-        request, "enter.html", name=found.person_name, secret=secret, account=account, setup=setup, left=left,
-        known=len(member.known),
+        request, "enter.html", project_name=setup.name, name=found.person_name, secret=secret,
+        account=account, setup=setup, left=left, known=len(member.known),
     )  # fmt: skip
 
 
@@ -134,13 +134,25 @@ def _login(request: Request, studio: Studio, form: Form) -> Response:
     project = text_field(form, "project")
     try:
         person_id = studio.passwords.check(
-            studio.database, text_field(form, "name").strip(), text_field(form, "password"), address
-        )
+            studio.database, text_field(form, "name").strip(), text_field(form, "password"), address,
+            request.cookies.get(f"{studio.cookie}_device", ""),
+        )  # fmt: skip
     except Refused as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status, project=project)
     with studio.database.write() as connection:
         session = credentials.new_secret(connection, "session", person_id)
-    return signed_in(request, studio, session, project)
+        device = credentials.new_secret(connection, "device", person_id)
+    answer = signed_in(request, studio, session, project)
+    _set_cookie(request, answer, f"{studio.cookie}_device", device, "device")
+    return answer
+
+
+def _set_cookie(request: Request, answer: Response, name: str, secret: str, purpose: str) -> None:
+    """Keep a secret in a cookie for as long as it is good."""
+    answer.set_cookie(
+        name, secret, max_age=int(credentials.LIFETIME[purpose]), httponly=True, samesite="lax",
+        secure=base_address(request).startswith("https:"), path="/",
+    )  # fmt: skip
 
 
 def signed_in(request: Request, studio: Studio, session: str, project: str = "") -> Response:
@@ -148,10 +160,7 @@ def signed_in(request: Request, studio: Studio, session: str, project: str = "")
     several = projects_of(request)
     known = several is not None and project in several.open
     answer = RedirectResponse(f"/p/{project}/" if known else "/", 303)
-    answer.set_cookie(
-        studio.cookie, session, max_age=int(credentials.LIFETIME["session"]), httponly=True,
-        samesite="lax", secure=base_address(request).startswith("https:"), path="/",
-    )  # fmt: skip
+    _set_cookie(request, answer, studio.cookie, session, "session")
     return answer
 
 

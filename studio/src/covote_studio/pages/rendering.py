@@ -183,7 +183,9 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     """Return a page."""
     status = int(values.pop("status", 200))
     name = values.pop("project_name", None) or getattr(request.state, "project_name", None)
-    if name is None:
+    if name is None and root_of(request):
+        name = root_of(request).removeprefix("/p/")  # a stranger does not learn what the project is called
+    elif name is None:
         with studio_at(request).database.read() as connection:
             name = project_row(connection).name
     said = unquote(request.cookies.get("said", ""))

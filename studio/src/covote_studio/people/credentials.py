@@ -18,7 +18,14 @@ from covote_studio.rules import Refused
 from covote_studio.storage.schema import link, person, project
 
 DAY = 86_400.0
-LIFETIME = {"enter": 14 * DAY, "once": DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
+LIFETIME = {
+    "enter": 14 * DAY,
+    "once": DAY,
+    "session": 30 * DAY,
+    "device": 365 * DAY,
+    "api": 365 * DAY,
+    "share": 90 * DAY,
+}
 """Seconds that each kind of secret is good for."""
 
 

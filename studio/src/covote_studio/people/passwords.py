@@ -2,7 +2,8 @@
 
 Strangers can make the server hash, which is meant to cost memory and processor time. So hashing has its own
 two threads, and requests beyond a short queue are rejected. Wrong passwords are counted per address, never
-per name, so that no one can lock someone else out.
+per name, and those typed in a browser where the person has signed in before are counted for that browser: no
+one can lock someone out of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select, update
 
+from covote_studio.people.credentials import Credentials, digest_of, find_session
 from covote_studio.rules import Refused
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import person
@@ -41,7 +43,6 @@ class Passwords:
         self._waiting = 0
         self._wrong: dict[str, deque[float]] = {}
         self._all_wrong: deque[float] = deque()
-        self._known: set[str] = set()
         self.at_the_door = 0
         """How many people are signing in; counted by the one thread that receives requests."""
 
@@ -97,25 +98,29 @@ class Passwords:
 
         return self._in_turn(compare) and hashed is not None
 
-    def check(self, database: Database, name: str, password: str, address: str) -> int:
-        """Return the id of the person with this name and password; hashing holds no connection."""
-        place = network_of(address)
-        self._wait(place)
+    def check(self, database: Database, name: str, password: str, address: str, device: str = "") -> int:
+        """Return the id of the person with this name and password; hashing holds no connection.
+
+        `device` is the secret of the browser, if someone has signed in there before.
+        """
         with database.read() as connection:
             row = connection.execute(
                 select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
             ).one_or_none()
+            before = find_session(connection, Credentials("device", device)) if device else None
+        known = row is not None and before is not None and before.person_id == row.id
+        place = digest_of(device) if known else network_of(address)
+        self._wait(place, known)
         if row is not None and self.matches(row.password, password):
             with self._lock:
-                self._known.add(place)
                 self._wrong.pop(place, None)
             return int(row.id)
         if row is None:
             self.matches(None, password)
-        self._count(place)
+        self._count(place, known)
         raise Refused(_WRONG, 401)
 
-    def _wait(self, place: str) -> None:
+    def _wait(self, place: str, known: bool) -> None:
         since = time.time() - TRY_SECONDS
         with self._lock:
             for wrong in (self._all_wrong, self._wrong.get(place, deque())):
@@ -127,20 +132,21 @@ class Passwords:
                     "link.",
                     429,
                 )
-            if len(self._all_wrong) >= ALL_TRIES and place not in self._known:
+            if len(self._all_wrong) >= ALL_TRIES and not known:
                 raise Refused(
                     "Too many wrong passwords from all networks; wait five minutes, or use your invitation "
                     "link.",
                     429,
                 )
 
-    def _count(self, place: str) -> None:
+    def _count(self, place: str, known: bool) -> None:
         now = time.time()
         with self._lock:
             if len(self._wrong) > 10_000:
                 self._wrong.clear()
             self._wrong.setdefault(place, deque()).append(now)
-            self._all_wrong.append(now)
+            if not known:
+                self._all_wrong.append(now)
 
     def stop(self) -> None:
         """Hash nothing more."""

@@ -131,8 +131,8 @@ link = Table(
     Column("expires", Double, nullable=False),
     Column("revoked", Boolean, nullable=False, default=False),
 )
-"""Every secret: purposes are enter (an invitation), once (the owner's, which works one time),
-session, api and share."""
+"""Every secret: purposes are enter (an invitation), once (the owner's, which works one time), session, device
+(a browser in which the password was typed before), api and share."""
 
 membership = Table(
     "membership",
