@@ -17,7 +17,7 @@ from covote.arguments import check_count
 from covote.asking.answers import Ints
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.tables.writing import writing
+from covote.tables.writing import open_writer
 
 Array = NDArray[Any]
 
@@ -141,7 +141,7 @@ class Questions:
         item = [str(question.item) for question in self]
         expert = [str(question.expert) for question in self]
         empty = pa.nulls(len(item), pa.string())
-        with writing(path, "table of questions") as table:
+        with open_writer(path, "table of questions") as table:
             table.write_batch(
                 pa.record_batch(
                     [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty],

@@ -96,9 +96,9 @@ def ask(
 
 def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
     from covote.decoding.gold import like_items
-    from covote.tables.writing import written_format
+    from covote.tables.writing import output_format
 
-    written_format(place, "table of questions")
+    output_format(place, "table of questions")
     asker = Asker.from_votes(votes, gold=None if gold is None else like_items(gold, votes), partial=True)
     questions = asker.best(count)
     questions.save(place)

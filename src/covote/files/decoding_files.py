@@ -28,7 +28,7 @@ from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.tables import ReadOptions
-from covote.tables.words import folded
+from covote.tables.words import fold_accents
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.patterns import distinct_rows, fits_key, merged
@@ -190,7 +190,7 @@ def _who(panel: Panel) -> str:
     said = f"{experts:,} expert{'s' * (experts != 1)}, {classes:,} class{'es' * (classes != 1)}"
     first: dict[str, Name] = {}
     for name in (*panel.names, *panel.classes):
-        other = first.setdefault(folded(str(name)), name)
+        other = first.setdefault(fold_accents(str(name)), name)
         if other != name:
             return (
                 f"{said}, though {other!r} and {name!r} differ only in case, blanks or accents: see --rename"

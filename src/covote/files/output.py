@@ -20,8 +20,8 @@ from covote.files.review import ExpectedErrors, ReviewList, review_batch, review
 from covote.labels import Labels
 from covote.labels.files import WHAT, written
 from covote.panel import Name
-from covote.tables.arrow_names import arrow, id_array
-from covote.tables.writing import TableWriter, writing, written_format
+from covote.tables.arrow_names import arrow_array, id_array
+from covote.tables.writing import TableWriter, open_writer, output_format
 from covote.votes import Votes
 
 Place = str | os.PathLike[str] | None
@@ -74,9 +74,9 @@ class Output:
         """Reject files that cannot be written, before any work is done."""
         for path in (self.labels, self.proba):
             if path is not None:
-                written_format(path, WHAT)
+                output_format(path, WHAT)
         if self.review is not None:
-            written_format(self.review, "review file")
+            output_format(self.review, "review file")
         if self.stats is not None:
             statistics_format(self.stats)
         check_report(self.report)
@@ -95,7 +95,7 @@ class Output:
         """Return the rows of a part for every file; `proba` estimates the probabilities of all classes."""
         found: dict[str, pa.RecordBatch] = {}
         if self.labels is not None:
-            found["labels"] = written(labels, written_format(self.labels, WHAT), self.columns)
+            found["labels"] = written(labels, output_format(self.labels, WHAT), self.columns)
         if self.proba is not None:
             found["proba"] = proba_batch(labels)
         if self.review is not None:
@@ -162,11 +162,11 @@ def check_report(path: Place) -> None:
 
 def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
     """Return a writer for a ``with`` block; the file appears only if the block succeeds."""
-    return writing(path, WHAT, _REPEATING)
+    return open_writer(path, WHAT, _REPEATING)
 
 
 def proba_batch(labels: Labels) -> pa.RecordBatch:
     """Return the probability of every class: the item, then one column per class, named as the class."""
     columns = [id_array(labels.ids, labels.start, labels.start + len(labels))]
-    columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
+    columns += [arrow_array(np.ascontiguousarray(column)) for column in labels.proba.T]
     return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.labels.files import two_digits
 from covote.panel import Name
-from covote.tables.arrow_names import arrow, coded, flat, id_array, named, texts
-from covote.tables.writing import writing
+from covote.tables.arrow_names import arrow_array, dictionary_of, flat, id_array, names_at, text_array
+from covote.tables.writing import open_writer
 from covote.votes import Votes
 
 GOALS = (0.95, 0.99)
@@ -225,15 +225,15 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
     if the labels have them.
     """
     evidence = labels.evidence
-    classes = texts(map(str, labels.panel.classes))
+    classes = text_array(map(str, labels.panel.classes))
     likely = sheet and labels.found_proba is not None
     columns = {
         "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
         "label": pa.nulls(len(labels), pa.string()),
-        "suggested": coded(labels.index, classes).dictionary_decode(),
+        "suggested": dictionary_of(labels.index, classes).dictionary_decode(),
         "candidates": _with_percent(labels) if likely else _candidates(labels, classes),
         "confidence": two_digits(evidence.confidence),
-        "status": coded(evidence.status.view(np.int8), texts(STATUSES)).dictionary_decode(),
+        "status": dictionary_of(evidence.status.view(np.int8), text_array(STATUSES)).dictionary_decode(),
     }
     experts = tuple(map(str, votes.panel.names))
     if sheet and len(experts) <= MOST_COLUMNS and columns.keys().isdisjoint((*experts, *_KEYS)):
@@ -242,7 +242,7 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
     else:
         columns["answers"] = _answers(votes, classes)
     keys: tuple[NDArray[Any], ...] = (error_probabilities(labels), evidence.margin, evidence.violations)
-    columns |= {name: arrow(values) for name, values in zip(_KEYS, keys, strict=True)}
+    columns |= {name: arrow_array(values) for name, values in zip(_KEYS, keys, strict=True)}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
@@ -267,13 +267,15 @@ def _with_percent(labels: Labels) -> pa.Array:
         sorted(some, key=lambda k: -int(percent[n, k])) if labels.index[n] < 0 else some
         for n, some in enumerate(listed)
     )
-    return texts(" | ".join(f"{names[k]} {percent[n, k]}%" for k in some) for n, some in enumerate(shown))
+    return text_array(
+        " | ".join(f"{names[k]} {percent[n, k]}%" for k in some) for n, some in enumerate(shown)
+    )
 
 
 def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
     """Return the classes that each item may be, as text."""
     first, second = (
-        coded(some, classes).dictionary_decode() for some in (labels.index, labels.runner_up_index)
+        dictionary_of(some, classes).dictionary_decode() for some in (labels.index, labels.runner_up_index)
     )
     found = pc.coalesce(pc.binary_join_element_wise(first, second, " | "), first, second)
     tied = np.flatnonzero(labels.tied)
@@ -284,18 +286,21 @@ def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
     for n, best in zip(tied.tolist(), labels.tied_indices(tied), strict=True):
         own = [k for k in (labels.index[n],) if k >= 0]
         said[n] = " | ".join(names[k] for k in dict.fromkeys([*own, *best.tolist()]))
-    return texts(said)
+    return text_array(said)
 
 
 def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
     """Return the answers about each item, as text; equal answer rows share it."""
     rows = votes.rows
     ragged = rows.votes.ragged
-    experts = texts(map(str, votes.panel.names))
-    said = [_decoded(named(ragged.expert, experts)), _decoded(named(ragged.label, classes, "none of mine"))]
+    experts = text_array(map(str, votes.panel.names))
+    said = [
+        _decoded(names_at(ragged.expert, experts)),
+        _decoded(names_at(ragged.label, classes, "none of mine")),
+    ]
     each = pc.binary_join_element_wise(*said, ": ")
-    found = pc.binary_join(pa.ListArray.from_arrays(arrow(ragged.indptr.astype(np.int32)), each), "; ")
-    return found if rows.inverse is None else found.take(arrow(rows.inverse))
+    found = pc.binary_join(pa.ListArray.from_arrays(arrow_array(ragged.indptr.astype(np.int32)), each), "; ")
+    return found if rows.inverse is None else found.take(arrow_array(rows.inverse))
 
 
 def _decoded(column: pa.Array) -> pa.Array:
@@ -323,9 +328,9 @@ class ReviewList:
             doubt, margin, violations = (np.asarray(table.column(name)) for name in _KEYS)
             order = most_doubtful(doubt, margin, violations)[:first]
             shown = table.drop_columns(list(_KEYS))
-            with writing(path, "review file", choices={"label": classes}) as writer:
+            with open_writer(path, "review file", choices={"label": classes}) as writer:
                 for start in range(0, len(order), _PIECE):
-                    piece = shown.take(arrow(order[start : start + _PIECE])).combine_chunks()
+                    piece = shown.take(arrow_array(order[start : start + _PIECE])).combine_chunks()
                     for batch in piece.to_batches():
                         writer.write_batch(batch)
 

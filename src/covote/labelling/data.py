@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.arrow_names import item_ids, whole_ids
-from covote.tables.json_lines import DepthLimitedStream, refuse_rounded, text_stays
+from covote.tables.json_lines import DepthLimitedStream, keep_text, refuse_rounded
 from covote.tables.table_file import TableFile
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -386,7 +386,7 @@ def _text_table(source: TableFile, id: str | None) -> pa.Table:
 
         with pa.input_stream(str(source.path)) as file:
             stream = pa.PythonFile(DepthLimitedStream(file, source.path), "r")
-            table = pj.read_json(stream, None, text_stays(source.schema))
+            table = pj.read_json(stream, None, keep_text(source.schema))
         if id is not None and id in table.column_names:
             refuse_rounded(table.select([id]), source.path)
         return table

@@ -15,9 +15,9 @@ from covote.errors import InputError
 from covote.labels.labels import NO_LABEL, Evidence, Labels, Ties
 from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
-from covote.tables.arrow_names import arrow, item_ids, whole_ids
+from covote.tables.arrow_names import arrow_array, item_ids, whole_ids
 from covote.tables.table_file import TableFile
-from covote.tables.writing import writing, written_format
+from covote.tables.writing import open_writer, output_format
 
 FOR_PEOPLE = ("item", "label", "confidence", "runner_up", "status")
 """The columns that files for people have by default."""
@@ -45,8 +45,8 @@ def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> 
 
 def save(labels: Labels, path: str | os.PathLike[str], columns: Sequence[str] | None) -> None:
     """Write labels to a file; see :meth:`covote.Labels.save`."""
-    batch = written(labels, written_format(path, WHAT), columns)
-    with writing(path, WHAT, repeating=batch.schema.names[1:]) as writer:
+    batch = written(labels, output_format(path, WHAT), columns)
+    with open_writer(path, WHAT, repeating=batch.schema.names[1:]) as writer:
         writer.write_batch(batch)
 
 
@@ -61,7 +61,7 @@ def two_digits(confidence: NDArray[np.float32]) -> pa.Array:
     shares = confidence[known].astype(np.float64)
     words[known, 0] = np.where(shares < 1, np.minimum(np.rint(100 * shares), 99), 100)
     values = pa.Array.from_buffers(pa.decimal128(3, 2), len(words), [None, pa.py_buffer(words)])
-    return pc.if_else(pc.equal(arrow(known.view(np.int8)), 1), values, None)
+    return pc.if_else(pc.equal(arrow_array(known.view(np.int8)), 1), values, None)
 
 
 def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:

@@ -19,7 +19,7 @@ from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.table_file import TableFile
-from covote.tables.writing import written_format
+from covote.tables.writing import output_format
 from covote.votes.problems import TableProblems
 from covote.votes.reader import IndexedRows, Reader
 
@@ -126,7 +126,7 @@ def decode_file(
         How the columns, names and cells of the answers are understood.
     """
     check_model(report, count, len(panel.classes))
-    kind = None if output is None else written_format(output, WHAT)
+    kind = None if output is None else output_format(output, WHAT)
     if output is not None:
         _check_names(panel, kind)
         atomic.check_place(output)

@@ -15,9 +15,9 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import (
-    arrow,
+    arrow_array,
     arrow_table,
-    encoded,
+    as_dictionary,
     entry_rows,
     flat,
     name_array,
@@ -155,7 +155,7 @@ class Reports:
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
-            given[0] = arrow(np.arange(len(found)))
+            given[0] = arrow_array(np.arange(len(found)))
         rows = spread(reader, columns, given, np.arange(1, len(found) + 1))
         reports, _ = cls.from_rows(reader, rows, wide=columns.answers is not None)
         dropped = reader.problems.judge(reader.options.unknown)
@@ -242,9 +242,9 @@ class Reports:
         order = np.argsort(cell, kind="stable")
         ends = np.searchsorted(cell[order], n * len(self.panel) + i, side="right")
         offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
-        names = name_array(self.panel.classes).take(arrow(self.label[order]))
-        experts = name_array(self.panel.names).take(arrow(i))
-        items = pa.array(list(self.ids)).take(arrow(n))
+        names = name_array(self.panel.classes).take(arrow_array(self.label[order]))
+        experts = name_array(self.panel.names).take(arrow_array(i))
+        items = pa.array(list(self.ids)).take(arrow_array(n))
         return pa.table({"item": items, "expert": experts, "label": pa.ListArray.from_arrays(offsets, names)})
 
 
@@ -319,14 +319,14 @@ def _lists(reader: Reader, column: Any) -> pa.Array:
     values = flat(column)
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         return values.cast(pa.list_(values.type.value_type))
-    found = encoded(values)
+    found = as_dictionary(values)
     cells: list[list[Any]] = []
     for entry in found.dictionary.to_pylist():
         several = isinstance(entry, str) and reader.classes.code(entry) == UNKNOWN
         parts = [part.strip() for part in SEPARATOR.split(entry)] if several else [entry]
         cells.append([part for part in parts if part != ""])
     kind = pa.list_(found.dictionary.type if len(cells) else pa.string())
-    return pa.array([*cells, None], kind).take(arrow(entry_rows(found).astype(np.int64)))
+    return pa.array([*cells, None], kind).take(arrow_array(entry_rows(found).astype(np.int64)))
 
 
 def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, rows: Array) -> IndexedRows:
@@ -342,5 +342,7 @@ def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, r
         (missing, pa.nulls(len(missing), pa.string())),
     ):
         if len(at) or not parts:
-            parts.append(reader.index([item.take(arrow(at)), expert.take(arrow(at)), labels], rows[at]))
+            parts.append(
+                reader.index([item.take(arrow_array(at)), expert.take(arrow_array(at)), labels], rows[at])
+            )
     return IndexedRows.joined(parts)

@@ -19,7 +19,7 @@ from covote.errors import FileError, InputError
 from covote.panel.ranges import listed
 from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows, panel_sheet
 from covote.tables.dialect import (
-    decoded,
+    decode_text,
     read_bytes,
     read_cells,
     refuse_folders,
@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         return panel_of_rows([*read_sheet(path, panel_sheet).rows])
     data = read_bytes(path)
     if kind in _TABLES:
-        return loads(decoded(data, path), kind)
+        return loads(decode_text(data, path), kind)
     try:
         # Bytes, because text mode changes line breaks inside names; -sig for files from spreadsheets.
         text = data.decode("utf-8-sig")

@@ -25,7 +25,7 @@ from covote.tables.words import (
     ITEMS,
     KNOWS,
     NOTES,
-    folded,
+    fold_accents,
     is_called,
     is_total,
     words,
@@ -118,7 +118,7 @@ def _without_notes(rows: Rows) -> Rows:
 
 
 def _is_remark(text: str) -> bool:
-    first = re.split(r"\W", folded(text.strip(" *")), maxsplit=1)[0]
+    first = re.split(r"\W", fold_accents(text.strip(" *")), maxsplit=1)[0]
     legend = "=" in text or text.startswith("*") or is_called(text.partition(":")[0], NOTES)
     return legend or first in NOTES or len(text.split()) > 4
 
@@ -129,7 +129,7 @@ def _is_cost(heading: str) -> bool:
     >>> _is_cost("Cost per hour (EUR)"), _is_cost("Kosten/Stunde"), _is_cost("skin cost")
     (True, True, False)
     """
-    said = [folded(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
+    said = [fold_accents(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
     named = [word for word in said if is_called(word, COSTS)]
     return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
 
@@ -150,7 +150,7 @@ def says_who_knows_what(rows: Rows) -> bool:
     rows = _without_titles(_without_notes(without_empty(rows)))
     if len(rows) < 2 or len(rows[0]) < 2:
         return False
-    ticked = any(folded(cell) in _KNOWN for row in rows[1:] for cell in row[1:])
+    ticked = any(fold_accents(cell) in _KNOWN for row in rows[1:] for cell in row[1:])
     named = is_called(rows[0][0], EXPERTS) and is_called(rows[0][1], KNOWS)
     return named or _long_columns(rows[0]) is not None or (ticked and _is_matrix(rows))
 
@@ -193,7 +193,7 @@ def _upright(rows: Rows) -> Rows:
 
 
 def _any_marks(rows: Rows, column: int) -> bool:
-    return any(folded(row[column]) in _KNOWN | _NOT_KNOWN for row in rows[1:] if column < len(row))
+    return any(fold_accents(row[column]) in _KNOWN | _NOT_KNOWN for row in rows[1:] if column < len(row))
 
 
 def _ragged(number: int, rows: Rows) -> InputError:
@@ -235,7 +235,7 @@ def matrix(rows: Rows) -> dict[str, Any]:
         raise InputError("; ".join(problems + refused))
     experts = []
     for row, price in zip(body, costs, strict=True):
-        known = [name_of(head[c]) for c in columns if folded(row[c]) in _KNOWN]
+        known = [name_of(head[c]) for c in columns if fold_accents(row[c]) in _KNOWN]
         expert: dict[str, Any] = {"name": name_of(row[0]), "knows": known}
         if cost is not None:
             expert["cost"] = price
@@ -283,7 +283,7 @@ def _without_columns(rows: Rows, gone: set[int]) -> Rows:
 
 
 def _is_mark(cell: str) -> bool:
-    return not cell or folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN
+    return not cell or fold_accents(cell) in _KNOWN or fold_accents(cell) in _NOT_KNOWN
 
 
 def _numbers(cells: list[str]) -> bool:
@@ -294,7 +294,7 @@ def _cost_column(head: list[str], body: Rows) -> int | None:
     """Return the column of costs: the second one by its name, or another one that also holds no marks."""
     for c, name in enumerate(head):
         if c and _is_cost(name):
-            cells = {folded(row[c]) for row in body}
+            cells = {fold_accents(row[c]) for row in body}
             if c == 1 or not cells <= _KNOWN | _NOT_KNOWN | {""}:
                 return c
     return None
@@ -324,7 +324,7 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
     if len(rest) == 3 and len(classes) == 2:
         named = [c for c in classes if is_called(head[c], CLASSES)]
         marks = [c for c in classes if c not in named]
-        if len(named) == 1 and folded(head[marks[0]]) in {"knows", "known", "can", "kann", "kennt"}:
+        if len(named) == 1 and fold_accents(head[marks[0]]) in {"knows", "known", "can", "kann", "kennt"}:
             return experts[0], named[0], marks[0]
     return None
 
@@ -338,7 +338,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
         empty += [
             f"row {n} has {shown(row[mark])}, which is neither yes nor no"
             for n, row in _numbered(body)
-            if folded(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
+            if fold_accents(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
         ]
     cost = next((c for c, name in enumerate(rows[0]) if _is_cost(name)), None)
     costs, wrong = _costs(body, cost)
@@ -352,7 +352,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
     for row, price in zip(body, costs, strict=True):
         said = _listed(row[what]) if once else [row[what]] * bool(row[what])
         classes |= dict.fromkeys(said)
-        known = mark is None or folded(row[mark]) in _KNOWN
+        known = mark is None or fold_accents(row[mark]) in _KNOWN
         found.setdefault(row[who], []).extend(said if known else [])
         if cost is not None and prices.setdefault(row[who], price) != price:
             raise InputError(
@@ -393,7 +393,7 @@ def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str
     known = expanded(known)
     unknown = [name for name in classes if name not in before]
     classes = dict.fromkeys([*(part for parts in known.values() for part in parts), *unknown])
-    everything = [name for name in classes if folded(name) not in ("all", "alle", "*")]
+    everything = [name for name in classes if fold_accents(name) not in ("all", "alle", "*")]
     experts = []
     for name, parts in known.items():
         some = everything if len(parts) < 2 and set(parts) & (set(classes) - set(everything)) else parts

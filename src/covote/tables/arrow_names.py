@@ -50,7 +50,7 @@ def arrow_table(table: Any, what: str = "votes", *, index: bool = False) -> pa.T
     return found.drop_columns(hidden) if hidden else found
 
 
-def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
+def as_dictionary(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
     """Return names as a dictionary of different entries; not all of them need occur."""
     import pyarrow as pa
 
@@ -94,16 +94,16 @@ def _without_views(array: pa.Array) -> pa.Array:
 def name_array(names: tuple[Name, ...]) -> pa.Array:
     """Return names as an Arrow array: integers of 64 bits if all are, else text."""
     if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
-        return arrow(np.array(names, dtype=np.int64))
+        return arrow_array(np.array(names, dtype=np.int64))
     seen: dict[str, Name] = {}
     for name in names:
         other = seen.setdefault(str(name), name)
         if other != name:
             raise InputError(f"{other!r} and {name!r} are the same text in a table; rename one of them")
-    return texts(seen)
+    return text_array(seen)
 
 
-def arrow(values: NDArray[Any]) -> pa.Array:
+def arrow_array(values: NDArray[Any]) -> pa.Array:
     """Return numbers as an Arrow array over the same memory.
 
     ``pa.array`` and ``to_numpy`` would do, but import pandas wherever it is installed, which takes longer
@@ -115,7 +115,7 @@ def arrow(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
 
 
-def texts(names: Iterable[str]) -> pa.Array:
+def text_array(names: Iterable[str]) -> pa.Array:
     """Return text as an Arrow array, without ``pa.array`` for the same reason."""
     import pyarrow as pa
 
@@ -125,7 +125,7 @@ def texts(names: Iterable[str]) -> pa.Array:
     return builder.finish()
 
 
-def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.Array:
+def names_at(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.Array:
     """Return the names at the indices; -1 becomes null, -2 the word for "none of mine"."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -137,7 +137,7 @@ def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.A
     return pc.take(names, pa.array(np.where(missing, 0, index), mask=missing))
 
 
-def coded(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
+def dictionary_of(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
     """Return the names at the indices as a dictionary of codes; null where the index is -1."""
     import pyarrow as pa
 
@@ -211,7 +211,7 @@ def without_blanks(ids: pa.Array) -> pa.Array:
 
     if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
         return ids
-    some = ids.take(arrow(_odd_edges(ids)))
+    some = ids.take(arrow_array(_odd_edges(ids)))
     if pc.sum(pc.binary_length(pc.utf8_trim_whitespace(some))) == pc.sum(pc.binary_length(some)):
         return ids
     found = pc.utf8_trim_whitespace(ids)

@@ -9,10 +9,10 @@ import numpy as np
 
 from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.tables.arrow_names import NONE_OF_MINE, encoded, entry_rows
+from covote.tables.arrow_names import NONE_OF_MINE, as_dictionary, entry_rows
 from covote.tables.dialect import UNNAMED
 from covote.tables.matching import NULL, Matcher, by_text
-from covote.tables.words import CLASSES, EXPERTS, ITEMS, folded, is_called, words
+from covote.tables.words import CLASSES, EXPERTS, ITEMS, fold_accents, is_called, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +65,7 @@ class ColumnRoles(NamedTuple):
         found = []
         chosen = (self.item, self.expert, self.label)
         if self.answers is None and any(
-            c not in usual for c, usual in zip(chosen, COMMON_NAMES, strict=True)
+            c not in common for c, common in zip(chosen, COMMON_NAMES, strict=True)
         ):
             found.append(
                 f"items are read from {self.item!r}, experts from {self.expert!r}, labels from {self.label!r}"
@@ -77,13 +77,13 @@ class ColumnRoles(NamedTuple):
         return found
 
 
-def common_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
+def common_column(names: Sequence[str], common: Sequence[str]) -> str | None:
     """Return the column with the first of the usual names that occurs, in any case; None if none does.
 
     >>> common_column(["text", "ID"], ("item", "task", "id"))
     'ID'
     """
-    for wanted in usual:
+    for wanted in common:
         exact = [name for name in names if name == wanted]
         for name in exact or [name for name in names if name.strip().lower() == wanted]:
             return name
@@ -100,11 +100,11 @@ def find_columns(
     given: Sequence[str | None],
     shape: str,
     matchers: tuple[Matcher, Matcher] | None,
-    look: Callable[[], pa.Table],
+    head: Callable[[], pa.Table],
 ) -> ColumnRoles:
     """Return which column is which: as given, by usual names, by other names, by content.
 
-    `matchers` know the experts and classes of the panel; without them, only names count. `look` returns the
+    `matchers` know the experts and classes of the panel; without them, only names count. `head` returns the
     first rows of the table, and is called only if names are not enough.
     """
     if {"label", "confidence", "violations", "status"} <= set(names):
@@ -113,43 +113,43 @@ def find_columns(
             "they came from"
         )
     chosen = _checked(names, given)
-    usual = [
+    common = [
         c or next((name for name in known if name in names), None)
         for c, known in zip(chosen, COMMON_NAMES, strict=True)
     ]
-    _refuse_twice(usual, names)
-    soft = [name for name in names if folded(name) in PROBABILITIES]
+    _refuse_twice(common, names)
+    soft = [name for name in names if fold_accents(name) in PROBABILITIES]
     if len(soft) > 1:
         raise InputError(f"columns {soft[0]!r} and {soft[1]!r} both hold probabilities; remove one")
     probability = soft[0] if soft else None
-    if all(usual) and shape != "wide" and not (matchers and _named_like_columns(usual, matchers, look)):
-        return ColumnRoles(usual[0], usual[1], usual[2], probability)
+    if all(common) and shape != "wide" and not (matchers and _named_like_columns(common, matchers, head)):
+        return ColumnRoles(common[0], common[1], common[2], probability)
     if shape != "long" and not any(chosen[1:]):
-        found = _wide(names, chosen[0], matchers, look, sure=shape == "wide")
+        found = _wide(names, chosen[0], matchers, head, sure=shape == "wide")
         if found is not None:
             return found
-    item, expert, label = _long(names, chosen, matchers, look)
+    item, expert, label = _long(names, chosen, matchers, head)
     if None in (item, expert, label):
         raise _missing_column((item, expert, label), names, matchers)
     return ColumnRoles(item, expert, label, probability)
 
 
 def _named_like_columns(
-    usual: Sequence[str | None], matchers: tuple[Matcher, Matcher], look: Callable[[], pa.Table]
+    common: Sequence[str | None], matchers: tuple[Matcher, Matcher], head: Callable[[], pa.Table]
 ) -> bool:
     """Whether columns that are called worker and label are those of experts with these names."""
     experts, classes = matchers
-    who = str(usual[1])
-    if not any(experts.find(name) >= 0 for name in usual[1:]):
+    who = str(common[1])
+    if not any(experts.find(name) >= 0 for name in common[1:]):
         return False
-    column = look().column(who)
+    column = head().column(who)
     return share_of(column, classes) > share_of(column, experts)
 
 
-def item_column(names: list[str], look: Callable[[], pa.Table], wanted: str | None = None) -> str | None:
+def item_column(names: list[str], head: Callable[[], pa.Table], wanted: str | None = None) -> str | None:
     """Return the column of the items: the one asked for, by its name, or the only one possible."""
-    usual = common_column(names, ([wanted] if wanted else []) + [*COMMON_NAMES[0]])
-    return usual or _item(names, look)
+    common = common_column(names, ([wanted] if wanted else []) + [*COMMON_NAMES[0]])
+    return common or _item(names, head)
 
 
 def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
@@ -157,7 +157,7 @@ def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
     found: list[str | None] = []
     for name in given:
         if name is not None and name not in names:
-            near = [other for other in names if folded(other) == folded(name)]
+            near = [other for other in names if fold_accents(other) == fold_accents(name)]
             if len(near) != 1:
                 raise InputError(
                     f"the votes have no column {name!r}{did_you_mean(name, names)}; they have: "
@@ -185,13 +185,13 @@ def _wide(
     names: list[str],
     item: str | None,
     matchers: tuple[Matcher, Matcher] | None,
-    look: Callable[[], pa.Table],
+    head: Callable[[], pa.Table],
     *,
     sure: bool,
 ) -> ColumnRoles | None:
     """Return the columns of a wide table; None if it is not one."""
     if matchers is None:
-        return _wide_without_panel(names, item, look, sure=sure)
+        return _wide_without_panel(names, item, head, sure=sure)
     experts, classes = matchers
     texts = by_text(experts.names)
     found: dict[str, int] = {}
@@ -219,26 +219,26 @@ def _wide(
     rest = [name for name in names if name not in found and name != item]
     unknown_columns: list[str] = []
     if rest:
-        sample = look()
+        sample = head()
         rest = [name for name in rest if sample.column(name).null_count < len(sample)]
         unknown_columns = [name for name in rest if share_of(sample.column(name), classes) >= 0.5]
         rest = [name for name in rest if name not in unknown_columns]
     if item is None:
-        item = _item(rest, look)
+        item = _item(rest, head)
     ignored = tuple(name for name in rest if name != item)
     return ColumnRoles(item, answers=found, unknown_columns=tuple(unknown_columns), ignored=ignored)
 
 
 def _wide_without_panel(
-    names: list[str], item: str | None, look: Callable[[], pa.Table], *, sure: bool
+    names: list[str], item: str | None, head: Callable[[], pa.Table], *, sure: bool
 ) -> ColumnRoles | None:
     """Return the columns of a wide table without a panel: columns that share labels are experts'."""
     roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
     if not sure and any(roles):
         return None
     if item is None:
-        item = next((name for name in COMMON_NAMES[0] if name in names), None) or _item(names, look)
-    sample = look()
+        item = next((name for name in COMMON_NAMES[0] if name in names), None) or _item(names, head)
+    sample = head()
     rest = [name for name in names if name != item and _holds_names(sample.column(name))]
     values = {name: set(_values(sample.column(name))) for name in rest}
     sizes = {name: len(_values(sample.column(name))) for name in rest}
@@ -265,32 +265,32 @@ def _long(
     names: list[str],
     chosen: list[str | None],
     matchers: tuple[Matcher, Matcher] | None,
-    look: Callable[[], pa.Table],
+    head: Callable[[], pa.Table],
 ) -> tuple[str | None, str | None, str | None]:
     """Return the columns of a long table, None for those that are missing; reject ambiguous ones."""
     left = [name for name in names if name not in chosen]
     found: list[str | None] = list(chosen)
-    for place, called, usual in ((1, EXPERTS, COMMON_NAMES[1]), (2, CLASSES, COMMON_NAMES[2])):
+    for place, called, common in ((1, EXPERTS, COMMON_NAMES[1]), (2, CLASSES, COMMON_NAMES[2])):
         if found[place] is not None:
             continue
-        exact = [name for name in usual if name in left][:1]
+        exact = [name for name in common if name in left][:1]
         named = exact or [name for name in left if is_called(name, called)]
         if not exact and matchers is not None and len(left) > 1:
-            held = _holding(left, matchers, place, look)
+            held = _holding(left, matchers, place, head)
             named = [name for name in named if name in held] or held or named
         found[place] = _only(named, _ROLES[place], names)
         left = [name for name in left if name != found[place]]
     if found[0] is None:
-        usual_item = next((name for name in COMMON_NAMES[0] if name in left), None)
-        found[0] = usual_item or (_item(left, look) if all(found[1:]) else None)
+        common_item = next((name for name in COMMON_NAMES[0] if name in left), None)
+        found[0] = common_item or (_item(left, head) if all(found[1:]) else None)
     return found[0], found[1], found[2]
 
 
 def _holding(
-    names: list[str], matchers: tuple[Matcher, Matcher], place: int, look: Callable[[], pa.Table]
+    names: list[str], matchers: tuple[Matcher, Matcher], place: int, head: Callable[[], pa.Table]
 ) -> list[str]:
     """Return the columns that hold mostly experts (place 1) or classes (place 2) of the panel."""
-    sample = look()
+    sample = head()
     shares = {name: [share_of(sample.column(name), matcher) for matcher in matchers] for name in names}
     mine, other = place - 1, 2 - place
     return [name for name, share in shares.items() if share[mine] >= 0.5 and share[mine] >= share[other]]
@@ -300,7 +300,7 @@ def share_of(column: pa.ChunkedArray, matcher: Matcher) -> float:
     """Return the share of the filled cells of a column that hold a name of the panel."""
     if not _holds_names(column):
         return 0.0
-    found = encoded(column)
+    found = as_dictionary(column)
     codes = np.array([*map(matcher.find, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
     said = codes[codes != NULL]
     return float(((said >= 0) | (said == NONE_OF_MINE)).mean()) if len(said) else 0.0
@@ -313,16 +313,16 @@ def _holds_names(column: pa.ChunkedArray) -> bool:
     return not (pa.types.is_nested(column.type) or isinstance(column.type, pa.BaseExtensionType))
 
 
-def _item(names: list[str], look: Callable[[], pa.Table]) -> str | None:
+def _item(names: list[str], head: Callable[[], pa.Table]) -> str | None:
     """Return the column of items: by name, or the only one possible; None if there is no column."""
-    names = [name for name in names if folded(name) not in PROBABILITIES]
+    names = [name for name in names if fold_accents(name) not in PROBABILITIES]
     named = [name for name in names if is_called(name, ITEMS)]
     first = [name for name in named if is_called(name, frozenset(("item", "task")))]
-    ids = [name for name in named if folded(name).endswith(("id", "nr", "no", "#", "number"))]
+    ids = [name for name in named if fold_accents(name).endswith(("id", "nr", "no", "#", "number"))]
     best = first or ids or named
     if not best and len(names) > 1:
-        sample = look()
-        best = [n for n in names if folded(n) not in _NOT_ITEMS and not sample.column(n).null_count]
+        sample = head()
+        best = [n for n in names if fold_accents(n) not in _NOT_ITEMS and not sample.column(n).null_count]
         best = [name for name in best if name.startswith(UNNAMED)][:1] or best
     return _only(best or names, "item", names)
 

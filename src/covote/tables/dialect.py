@@ -22,7 +22,7 @@ from covote.tables.words import CLASSES, EXPERTS, ITEMS, is_called, is_total
 SEPARATORS = "\t;,"
 UNNAMED = "column "
 """What a column without a name is called, with its number: pandas writes an index this way."""
-LOOKED = 50
+HEADING_ROWS = 50
 """Rows in which the heading is looked for."""
 _SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)
 _SPACED = re.compile(r'(?:^|[\t;,]) +"|"[ \t]+(?:[\t;,\r\n]|\Z)', re.MULTILINE)
@@ -76,10 +76,10 @@ def encoding_of(chunks: Iterable[bytes], *, complete: bool = True) -> str:
     return "utf-8-sig"
 
 
-def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
+def decode_text(data: bytes, path: str | os.PathLike[str]) -> str:
     """Return the text of a file.
 
-    >>> decoded("Zoë".encode("cp1252"), "a.csv"), decoded("Zoë".encode("utf-16"), "a.csv")
+    >>> decode_text("Zoë".encode("cp1252"), "a.csv"), decode_text("Zoë".encode("utf-16"), "a.csv")
     ('Zoë', 'Zoë')
     """
     encoding = encoding_of([data])
@@ -91,16 +91,16 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
         ) from error
 
 
-def separator(text: str, usual: str = "") -> str:
+def separator(text: str, default: str = "") -> str:
     """Return the separator of a text: the tab, semicolon or comma that occurs in every line.
 
-    If several do, the `usual` one is preferred.
+    If several do, the `default` is preferred.
 
     >>> separator("doctor;skin;eye"), separator("ann; skin, eye, ear"), separator('a,"b;c"')
     (';', ';', ',')
     """
     lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "q", text).splitlines() if line.strip()]
-    marks = usual + SEPARATORS
+    marks = default + SEPARATORS
     counts = {mark: {line.count(mark) for line in lines} for mark in marks}
     in_all = [mark for mark in marks if 0 not in counts[mark]]
     for mark in in_all:
@@ -108,7 +108,7 @@ def separator(text: str, usual: str = "") -> str:
             return mark
     in_some = in_all or [mark for mark in marks if counts[mark] != {0}]
     firsts = [min(in_some, key=lambda mark: (line + mark).index(mark)) for line in lines if in_some]
-    return max(in_some, key=firsts.count, default=usual or ",")
+    return max(in_some, key=firsts.count, default=default or ",")
 
 
 def is_spaced(text: str) -> bool:
@@ -154,7 +154,7 @@ def heading_row(rows: Sequence[list[str]]) -> int:
     >>> heading_row([["Votes of May", "", ""], ["item", "expert", "label"], ["1", "ann", "cat"]])
     1
     """
-    filled = [sum(map(bool, row)) for row in rows[:LOOKED]]
+    filled = [sum(map(bool, row)) for row in rows[:HEADING_ROWS]]
     width = max(filled, default=0)
     first = next((n for n, cells in enumerate(filled) if cells >= max(2, 0.6 * width)), 0)
 
@@ -201,10 +201,10 @@ def foot_note(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def unnamed(names: list[str]) -> list[str]:
+def column_names(names: list[str]) -> list[str]:
     """Return the names of columns, with a number for those that have none.
 
-    >>> unnamed(["", "ann", ""])
+    >>> column_names(["", "ann", ""])
     ['column 1', 'ann', 'column 3']
     """
     return [name if name.strip() else f"{UNNAMED}{c}" for c, name in enumerate(names, start=1)]
@@ -223,7 +223,7 @@ def first_rows(text: str, mark: str) -> list[Row]:
     """Return the first rows of a text, as far as they can be read."""
     rows: list[Row] = []
     with suppress(csv.Error):  # reported when the whole file is read
-        rows.extend(islice(text_rows(io.StringIO(text, newline=""), mark, strict=False), LOOKED))
+        rows.extend(islice(text_rows(io.StringIO(text, newline=""), mark, strict=False), HEADING_ROWS))
     return rows
 
 
@@ -246,7 +246,7 @@ def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
         from covote.tables.sheets import read_sheet
 
         return [*read_sheet(path).rows]
-    return split(decoded(read_bytes(path), path))
+    return split(decode_text(read_bytes(path), path))
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -60,12 +60,12 @@ def _depth(text: bytes) -> int:
     return deepest
 
 
-def with_text(schema: pa.Schema) -> pa.Schema:
+def times_as_text(schema: pa.Schema) -> pa.Schema:
     """Return a schema in which columns that were taken for times are text: they are names."""
     return pa.schema([pa.field(f.name, pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
 
 
-def text_stays(schema: pa.Schema) -> Any:
+def keep_text(schema: pa.Schema) -> Any:
     """Return options that keep the text columns of a schema as text even if they look like times."""
     import pyarrow.json as pj
 

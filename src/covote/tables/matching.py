@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import Name, did_you_mean, nearest
-from covote.tables.arrow_names import NONE_OF_MINE, encoded, entry_rows
+from covote.tables.arrow_names import NONE_OF_MINE, as_dictionary, entry_rows
 from covote.tables.options import ReadOptions
-from covote.tables.words import NO_ANSWER, folded, spelled, words
+from covote.tables.words import NO_ANSWER, fold_accents, fold_case, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,9 +53,9 @@ class Matcher:
 
     Attributes
     ----------
-    loosely
+    loose_matches
         Names that matched loosely, and the names they stand for; None for "no answer".
-    twice
+    ambiguous
         The indices of names that were written in two ways; see :meth:`ambiguous_spellings`.
 
     >>> found = Matcher(("skin", "Zoë"))
@@ -75,7 +75,7 @@ class Matcher:
         self.names = names
         self._none = reading.none if labels else None
         self._blank = frozenset(reading.blank) if labels else frozenset()
-        self._no_answer = NO_ANSWER | set(map(folded, reading.blank)) if labels else _NO_EXPERT
+        self._no_answer = NO_ANSWER | set(map(fold_accents, reading.blank)) if labels else _NO_EXPERT
         self._loose = reading.match == "loose"
         self._rename = rename or {}
         self.loose_matches: dict[str, Name | None] = {}
@@ -95,13 +95,13 @@ class Matcher:
         """The indices of names without case, blanks and punctuation; and also without accents."""
         found: tuple[dict[str, list[int]], dict[str, list[int]]] = {}, {}
         for k, name in enumerate(self.names):
-            for places, fold in zip(found, (spelled, folded), strict=True):
+            for places, fold in zip(found, (fold_case, fold_accents), strict=True):
                 places.setdefault(fold(str(name)), []).append(k)
         return found
 
     def codes(self, values: pa.ChunkedArray | pa.Array) -> CodedColumn:
         """Return the codes of a column of names."""
-        found = encoded(values)
+        found = as_dictionary(values)
         entries = found.dictionary.to_pylist()
         codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
         for e, entry in enumerate(entries):
@@ -114,7 +114,7 @@ class Matcher:
         text = str(entry)
         if code >= 0 and text not in self._rename:
             forms = self._spellings.setdefault(code, {})
-            if forms.setdefault(spelled(text), text) == text and len(forms) > 1:
+            if forms.setdefault(fold_case(text), text) == text and len(forms) > 1:
                 self.ambiguous.add(code)
             if text not in self._texts and not _is_whole_float(entry):
                 self.loose_matches[text] = self.names[code]
@@ -156,15 +156,15 @@ class Matcher:
         places = self._places(text)
         if len(places) == 1:
             return places[0]
-        if self._none is not None and not places and folded(text) == folded(self._none):
+        if self._none is not None and not places and fold_accents(text) == fold_accents(self._none):
             return NONE_OF_MINE
-        if not places and folded(text) in self._no_answer:
+        if not places and fold_accents(text) in self._no_answer:
             return NULL
         return UNKNOWN
 
     def _places(self, text: str) -> list[int]:
         without_case, without_accents = self._near
-        found = without_case.get(spelled(text), []) or without_accents.get(folded(text), [])
+        found = without_case.get(fold_case(text), []) or without_accents.get(fold_accents(text), [])
         if not found and _WHOLE_FLOAT.fullmatch(text.strip()):  # as pandas writes integers with gaps
             found = without_case.get(text.strip().partition(".")[0], [])
         return found

@@ -23,6 +23,7 @@ from covote.tables import formats
 from covote.tables.column_roles import HEAD
 from covote.tables.dialect import (
     Row,
+    column_names,
     encoding_of,
     first_rows,
     foot_note,
@@ -34,10 +35,9 @@ from covote.tables.dialect import (
     separator,
     text_rows,
     titles_note,
-    unnamed,
     workbook_and_sheet,
 )
-from covote.tables.json_lines import DepthLimitedStream, refuse_rounded, text_stays, with_text
+from covote.tables.json_lines import DepthLimitedStream, keep_text, refuse_rounded, times_as_text
 from covote.tables.sheets import Choice, Sheet, read_sheet
 from covote.tables.stored_answers import read_votes, votes_schema
 
@@ -225,7 +225,7 @@ class TableFile:
             if encoding == "utf-16":
                 raise FileError(f"{self.path} is text in UTF-16; save it as UTF-8")
             with self._json_reader() as (reader, _):
-                self.schema = with_text(reader.schema)
+                self.schema = times_as_text(reader.schema)
             return
         self.encoding = encoding.replace("utf-8-sig", "utf8")
         if encoding == "cp1252":
@@ -237,7 +237,7 @@ class TableFile:
         rows = first_rows(text, self.mark)
         place = heading_row(rows)
         self.notes += titles_note(place)
-        names = unnamed(rows[place] if rows else [""])
+        names = column_names(rows[place] if rows else [""])
         self._head_lines = rows[place].line if rows else 0
         self.schema = pa.schema([(name, pa.string()) for name in names])
         if len(head) == _EDGE:
@@ -275,7 +275,7 @@ class TableFile:
         head = heading_row(rows)
         last = foot_row(rows, head)
         self.notes += [*sheet.notes, *titles_note(head), *foot_note(rows[last:])]
-        names = unnamed(rows[head])
+        names = column_names(rows[head])
         body = rows[head + 1 : last]
         used = [c for c in range(len(names)) if rows[head][c] or any(row[c] for row in body)]
         columns = [pa.array([row[c] or None for row in body], pa.string()) for c in used]
@@ -359,7 +359,7 @@ class TableFile:
         options = pj.ReadOptions(block_size=_BLOCK, use_threads=False)
         with self._stream() as (stream, file):
             limited = pa.PythonFile(DepthLimitedStream(stream, self.path), "r")
-            with pj.open_json(limited, options, None if schema is None else text_stays(schema)) as reader:
+            with pj.open_json(limited, options, None if schema is None else keep_text(schema)) as reader:
                 yield reader, file
 
     @contextmanager

@@ -44,7 +44,7 @@ NO_ANSWER = words(
     "notanswered notasked keineangabe keineantwort skip skipped dontknow donotknow idontknow notsure "
     "unsure unclear undecided cannottell canttell weissnicht unklar unsicher nesaispas"
 ) | {""}
-"""What people write in a cell for "no answer", folded, so that k.A. is among them."""
+"""What people write in a cell for "no answer", as :func:`fold_accents` returns it: k.A. is among them."""
 NOTES = words(
     "note comment remark bemerkung kommentar anmerkung email mail phone telefon telephone institution "
     "affiliation department address adresse since date remarque commentaire"
@@ -82,12 +82,12 @@ _POINTS = range(0x0591, 0x05C8), range(0x064B, 0x0653)  # vowels of Hebrew and A
 
 
 @lru_cache(maxsize=1 << 16)
-def spelled(name: str) -> str:
+def fold_case(name: str) -> str:
     """Return a name without case, blanks and punctuation that carry no meaning; letters stay as they are.
 
     Marks between digits stay, and so do signs such as + and #: 1.5 is not 15, C is not C++.
 
-    >>> spelled(" Dr.  Silva"), spelled("dr-silva"), spelled("Stage 1.5"), spelled("HER2+")
+    >>> fold_case(" Dr.  Silva"), fold_case("dr-silva"), fold_case("Stage 1.5"), fold_case("HER2+")
     ('drsilva', 'drsilva', 'stage1.5', 'her2+')
     """
     text = "".join(map(_plain, unicodedata.normalize("NFC", name))).casefold().translate(_SIGNS)
@@ -102,17 +102,17 @@ def _plain(letter: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def folded(name: str) -> str:
-    """Return a name as :func:`spelled`, and without the accents that are variants of a letter.
+def fold_accents(name: str) -> str:
+    """Return a name as :func:`fold_case`, and without the accents that are variants of a letter.
 
     Which marks those are depends on the script: those of Latin and Greek letters, but not ñ; ё in Cyrillic;
     vowel points in Hebrew and Arabic. Others make letters of their own: й is not и, バ is not ハ.
 
-    >>> folded(" Dr.  Müller") == folded("DR MULLER"), folded("España") == folded("Espana")
-    (True, False)
+    >>> fold_accents(" Dr.  Müller"), fold_accents("España")
+    ('drmuller', 'españa')
     """
     found: list[str] = []
-    for letter in spelled(name):
+    for letter in fold_case(name):
         parts = unicodedata.normalize("NFD", letter)
         base = parts[0]
         script = unicodedata.name(base, "").partition(" ")[0]
@@ -122,7 +122,7 @@ def folded(name: str) -> str:
             continue  # a combining accent after its letter
         accents = len(parts) > 1 and (script in ("LATIN", "GREEK") or letter == "ё") and letter != "ñ"
         found.append(base if accents else letter)
-    return "".join(found) or spelled(name)
+    return "".join(found) or fold_case(name)
 
 
 def _is_western(letter: str) -> bool:
@@ -135,7 +135,7 @@ def is_called(heading: str, names: frozenset[str]) -> bool:
     >>> is_called("Doctor's name", EXPERTS), is_called("image_ID", ITEMS), is_called("liver", CLASSES)
     (True, True, False)
     """
-    text = re.sub(r"[^\w#]|_", "", folded(heading))
+    text = re.sub(r"[^\w#]|_", "", fold_accents(heading))
     for ending in ("", "s", "es", "id", "name", "sid", "sname", "number", "nr", "no"):
         stem = text.removesuffix(ending)
         if (stem != text or not ending) and stem in names:
@@ -149,4 +149,4 @@ def is_total(heading: str) -> bool:
     >>> is_total("Summe:"), is_total("total"), is_total("totally")
     (True, True, False)
     """
-    return folded(heading.strip(" :#")) in TOTALS
+    return fold_accents(heading.strip(" :#")) in TOTALS

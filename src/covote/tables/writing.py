@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from covote import atomic
 from covote.errors import InputError
-from covote.tables.arrow_names import texts
+from covote.tables.arrow_names import text_array
 from covote.tables.sheets import write_sheet
 from covote.tables.words import FORMULA
 
@@ -76,7 +76,7 @@ def _text(column: pa.Array) -> pa.Array:
     return pc.if_else(quoted, pc.binary_join_element_wise(mark, inner, mark, pa.scalar("", text.type)), text)
 
 
-def written_format(path: str | os.PathLike[str], what: str = "table") -> str:
+def output_format(path: str | os.PathLike[str], what: str = "table") -> str:
     """Return "parquet", "csv", "json" (lines) or "xlsx" by the ending of the file's name."""
     kind = _TYPES.get(Path(path).suffix.lower().removeprefix("."))
     if kind is None:
@@ -87,7 +87,7 @@ def written_format(path: str | os.PathLike[str], what: str = "table") -> str:
 
 
 class TableWriter:
-    """Writes rows to a file, one batch after another; see :func:`writing`.
+    """Writes rows to a file, one batch after another; see :func:`open_writer`.
 
     The file is the same byte for byte, whatever the parts (a spreadsheet has the time in it).
     """
@@ -168,7 +168,7 @@ class _Csv:
     def __init__(self, path: Path, names: list[str]) -> None:
         self._file = path.open("wb")
         self._file.write(
-            csv_bytes(pa.RecordBatch.from_arrays([texts([name]) for name in names], names=names))
+            csv_bytes(pa.RecordBatch.from_arrays([text_array([name]) for name in names], names=names))
         )
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -225,7 +225,7 @@ class _Sheet:
 
 
 @contextmanager
-def writing(
+def open_writer(
     path: str | os.PathLike[str],
     what: str = "table",
     repeating: Sequence[str] = (),
@@ -236,7 +236,7 @@ def writing(
     `repeating` are columns with few different values, which Parquet stores by code. In a spreadsheet, cells
     of the columns in `choices` offer a list to choose from.
     """
-    kind = written_format(path, what)
+    kind = output_format(path, what)
     with atomic.replacing(path) as temporary:
         writer = TableWriter(temporary, kind, repeating, choices)
         try:

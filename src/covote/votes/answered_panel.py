@@ -11,7 +11,7 @@ import numpy as np
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
-from covote.tables.arrow_names import encoded, entry_rows
+from covote.tables.arrow_names import as_dictionary, entry_rows
 from covote.tables.column_roles import ColumnRoles
 from covote.tables.matching import UNKNOWN, Matcher
 
@@ -62,7 +62,7 @@ def answered_panel(
 
 def _pairs(columns: ColumnRoles, batch: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the distinct (expert, label) pairs of a batch; None for a missing one."""
-    encodings = [encoded(column) for column in batch]
+    encodings = [as_dictionary(column) for column in batch]
     entries = [[*found.dictionary.to_pylist(), None] for found in encodings]
     if columns.answers is None:
         size = len(entries[1])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow, id_array
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow_array, id_array
 from covote.votes.problems import unknown_class
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
         return at
     if isinstance(votes.ids, np.ndarray):
         return votes.ids[at]
-    return votes.ids.take(arrow(at.astype(np.int64)))
+    return votes.ids.take(arrow_array(at.astype(np.int64)))
 
 
 def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:

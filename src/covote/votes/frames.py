@@ -13,7 +13,7 @@ import numpy as np
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
 from covote.panel import Name
-from covote.tables.arrow_names import id_array, name_array, named
+from covote.tables.arrow_names import id_array, name_array, names_at
 from covote.votes.arrays import own_probabilities
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
     if shape == "wide":
         dense = votes.dense
         return pa.table(
-            [ids, *(named(dense[:, i], classes, none) for i in range(len(votes.panel)))],
+            [ids, *(names_at(dense[:, i], classes, none) for i in range(len(votes.panel)))],
             names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
         )
     ragged = votes.ragged
     item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
     table = {
         "item": ids.take(pa.array(item)),
-        "expert": named(ragged.expert, name_array(votes.panel.names)),
-        "label": named(ragged.label, classes, none),
+        "expert": names_at(ragged.expert, name_array(votes.panel.names)),
+        "label": names_at(ragged.label, classes, none),
     }
     vote, per_class, starts = own_probabilities(votes.to_ragged())
     if vote is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.tables.arrow_names import arrow, changes, in_order
+from covote.tables.arrow_names import arrow_array, changes, in_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ class ItemIndex:
         begins = _begins(ids)
         run = np.cumsum(begins, dtype=np.int32)
         run -= 1
-        heads = ids if begins.all() else ids.take(arrow(np.flatnonzero(begins)))
+        heads = ids if begins.all() else ids.take(arrow_array(np.flatnonzero(begins)))
         self._waiting.append((heads, run))
         self._room -= len(heads)
         if self._room < 0:
@@ -106,7 +106,7 @@ class ItemIndex:
         last = self._known[-1][-1:] if self._size else ids[:0]
         edge = _concatenated([last, ids])
         begins = _begins(edge)
-        new = edge.take(arrow(np.flatnonzero(begins)))
+        new = edge.take(arrow_array(np.flatnonzero(begins)))
         try:
             if not in_order(new, strictly=True):
                 return None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.panel import Panel
-from covote.tables.arrow_names import arrow
+from covote.tables.arrow_names import arrow_array
 from covote.votes.arrays import Ragged, frozen, is_complete, smallest_int
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     >>> [found.tolist() for found in different(np.array([7, 3, 7]))]
     [[7, 3], [0, 1, 0]]
     """
-    found = arrow(keys).dictionary_encode()
+    found = arrow_array(keys).dictionary_encode()
     return np.asarray(np.from_dlpack(found.dictionary)), np.asarray(np.from_dlpack(found.indices))
 
 

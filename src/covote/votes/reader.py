@@ -21,7 +21,7 @@ from covote.tables import ReadOptions
 from covote.tables.arrow_names import (
     NONE_OF_MINE,
     NOT_ASKED,
-    arrow,
+    arrow_array,
     flat,
     plain_items,
     whole_ids,
@@ -380,7 +380,7 @@ class Reader:
         if rows.probability is None:
             sparse = Ragged(frozen(indptr), frozen(who), frozen(what))
             return Votes(panel, None, sparse, 0, size, len(who) == size * len(panel), ids=ids)
-        chosen = rows.probability.take(arrow(order))
+        chosen = rows.probability.take(arrow_array(order))
         values = chosen.flatten() if hasattr(chosen, "flatten") and chosen.type.num_fields else chosen
         return Votes.from_ragged(
             indptr, who, what, panel, items=ids, probabilities=values.to_numpy(zero_copy_only=False)

@@ -9,7 +9,7 @@ import pytest
 from covote import Votes
 from covote.errors import InputError
 from covote.tables.sheets import read_sheet, write_sheet
-from covote.tables.writing import writing
+from covote.tables.writing import open_writer
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
@@ -31,7 +31,7 @@ def test_numbers_that_nearly_agree_stay_apart(tmp_path, ending):
     items = [0.3, 0.1 + 0.2, 2**60 + 1, 1e15 + 1, 123456.7]
     path = tmp_path / f"votes.{ending}"
     table = pa.table({"item": pa.array(items[:2] + items[4:]), "expert": ["ann"] * 3, "label": ["a"] * 3})
-    with writing(path) as writer:
+    with open_writer(path) as writer:
         writer.write_batch(table.to_batches()[0])
     assert list(map(float, Votes.load(path).items)) == [0.3, 0.1 + 0.2, 123456.7]
     write_sheet(tmp_path / "x.xlsx", [["item"], *([item] for item in items)])

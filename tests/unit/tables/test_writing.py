@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covote.errors import InputError
-from covote.tables.writing import csv_bytes, writing
+from covote.tables.writing import csv_bytes, open_writer
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 
@@ -50,7 +50,7 @@ def test_what_has_no_text_is_rejected(tmp_path):
     lists = pa.record_batch({"item": [1], "lists": [[{"a": 1}]]})
     with (
         pytest.raises(InputError, match=r"cannot be written as CSV .*\.parquet"),
-        writing(tmp_path / "rows.csv") as writer,
+        open_writer(tmp_path / "rows.csv") as writer,
     ):
         writer.write_batch(lists)
     assert not list(tmp_path.iterdir())

@@ -142,7 +142,7 @@ def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Expo
         rows.file = path.stem
         with naming(path):
             try:
-                found.read(rows.counted(records), rows)
+                found.read(rows.count_records(records), rows)
             except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 if isinstance(error, CovoteError):
                     raise

@@ -39,7 +39,7 @@ class ExportedAnswers:
         self._given: set[str] = set()  # names of items
         self._numbered: dict[int, str] = {}  # items without a name, and the files that have them
 
-    def counted(self, records: Iterable[Value]) -> Iterator[Value]:
+    def count_records(self, records: Iterable[Value]) -> Iterator[Value]:
         """Yield the records, and count them."""
         for self.record, one in enumerate(records, start=1):
             yield one
