@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covote import Panel
-from covote.panel.formats import dumps, loads
+from covote.panel.panel_files import dumps, loads
 
 NAMES = st.one_of(
     st.integers(-(2**63), 2**63 - 1),

@@ -19,7 +19,7 @@ import typer
 from covote.arguments import no_file
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
-from covote.panel.formats import is_panel_file
+from covote.panel.panel_files import is_panel_file
 from covote.tables import ReadOptions
 
 _REPEATED = re.compile(r"(?:(\d{1,9})x)?(\d{1,1000})")

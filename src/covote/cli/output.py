@@ -22,7 +22,7 @@ from covote import atomic
 from covote.bounds import worst_case_accuracy
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.panel.formats import format_of
+from covote.panel.panel_files import format_of
 from covote.panel.pictures import text_matrix
 from covote.progress import Progress
 

@@ -11,7 +11,7 @@ import numpy as np
 from covote.arguments import did_you_mean, shown, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.panel.tables import says_who_knows_what
+from covote.panel.panel_tables import is_panel_table
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import plain_items, whole_ids, without_blanks
 from covote.tables.column_roles import COMMON_NAMES, common_column, item_column, share_of
@@ -89,7 +89,7 @@ def read_gold(
 
 def gold_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the first sheet of a workbook with a column of known classes, else one with two columns."""
-    others = {name: rows for name, rows in sheets.items() if not says_who_knows_what([*rows])}
+    others = {name: rows for name, rows in sheets.items() if not is_panel_table([*rows])}
     named = [n for n, rows in others.items() if any(is_called(cell, GOLD) for cell in rows[0])]
     return next(iter([*named, *(n for n, rows in others.items() if len(rows[0]) == 2)]), None)
 

@@ -11,7 +11,7 @@ from covote.arguments import some_of
 from covote.errors import InputError
 from covote.files.side_tables import GOLD, gold_sheet
 from covote.panel import Panel
-from covote.panel.tables import panel_sheet
+from covote.panel.panel_tables import panel_sheet
 from covote.tables import ReadOptions
 from covote.tables.dialect import heading_row
 from covote.tables.sheets import read_sheets

@@ -32,7 +32,7 @@ def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> 
     confidence has two digits.
     """
     people = kind in ("csv", "xlsx")
-    found = labels.columns()
+    found = labels.arrow_columns()
     chosen = (FOR_PEOPLE if people else ("all",)) if columns is None else tuple(columns)
     chosen = tuple(found) if chosen == ("all",) else chosen
     strange = [name for name in chosen if name not in found]

@@ -364,7 +364,7 @@ class Labels:
         columns = [c.dictionary_decode() if w else c for c, w in zip(batch, whole, strict=True)]
         return pa.table(columns, names=batch.schema.names)
 
-    def columns(self) -> dict[str, pa.Array]:
+    def arrow_columns(self) -> dict[str, pa.Array]:
         """Return the columns of the labels by name, in order; classes and statuses are dictionary-encoded.
 
         All tables, frames, files and reports take their columns from here.
@@ -372,12 +372,14 @@ class Labels:
         evidence, classes = self.evidence, arrow_names.name_array(self.panel.classes)
         return {
             "item": arrow_names.id_array(self.ids, self.start, self.start + len(self)),
-            "label": arrow_names.coded(self.index, classes),
-            "confidence": arrow_names.arrow(evidence.confidence),
-            "margin": arrow_names.arrow(evidence.margin),
-            "runner_up": arrow_names.coded(evidence.runner_up, classes),
-            "violations": arrow_names.arrow(evidence.violations),
-            "status": arrow_names.coded(evidence.status.view(np.int8), arrow_names.texts(STATUSES)),
+            "label": arrow_names.dictionary_of(self.index, classes),
+            "confidence": arrow_names.arrow_array(evidence.confidence),
+            "margin": arrow_names.arrow_array(evidence.margin),
+            "runner_up": arrow_names.dictionary_of(evidence.runner_up, classes),
+            "violations": arrow_names.arrow_array(evidence.violations),
+            "status": arrow_names.dictionary_of(
+                evidence.status.view(np.int8), arrow_names.text_array(STATUSES)
+            ),
         }
 
     def to_batch(self) -> pa.RecordBatch:
@@ -385,7 +387,7 @@ class Labels:
         import pyarrow as pa
 
         found = (
-            self.columns()
+            self.arrow_columns()
         )  # from_pydict would import pandas, which takes longer than decoding a million votes
         return pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
 
@@ -443,7 +445,7 @@ class Labels:
         if self.found_evidence is None:
             columns = {"item": few.items.tolist(), "label": few.value.tolist()}
         else:
-            found = few.columns()
+            found = few.arrow_columns()
             columns = {name: found[name].to_pylist() for name in ("item", "label", "confidence", "status")}
             columns["confidence"] = [f"{value:.3f}" for value in columns["confidence"]]
         return html_table(repr(self)[len("Labels(") : -1], columns, len(self))
@@ -455,7 +457,7 @@ class Labels:
         """
         import pandas as pd
 
-        columns = self.columns()
+        columns = self.arrow_columns()
         del columns["item"]
         plain = {name: plain_column(some, self.panel.classes) for name, some in columns.items()}
         if proba:

@@ -17,7 +17,7 @@ from covote.models.function import Function
 from covote.models.kind import COMMON, Model, Setting, Trust, check_values
 from covote.models.scikit import Scikit
 from covote.models.understanding import Dictionary, ModelAnswers, understood
-from covote.panel import Name, Panel, formats
+from covote.panel import Name, Panel, panel_files
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class ModelExpert:
 def models_of(path: str | Path) -> list[Any]:
     """Return the models that a panel file names; none is opened."""
     with naming(path):
-        experts = formats.load(path).get("experts")
+        experts = panel_files.load(path).get("experts")
     named = [expert for expert in experts if isinstance(expert, dict)] if isinstance(experts, list) else []
-    return [formats.with_options(expert).get("model") for expert in named]
+    return [panel_files.with_options(expert).get("model") for expert in named]
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
@@ -110,7 +110,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel:
     """Return the panel of a file; an expert without `knows` knows what its model says."""
     with naming(path):
-        data = formats.load(path)
+        data = panel_files.load(path)
         experts, classes = data.get("experts"), data.get("classes")
         if isinstance(experts, list) and isinstance(classes, list):
             experts = [_described(expert, data.get("describe")) for expert in experts]
@@ -120,7 +120,7 @@ def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel
 
 def _described(expert: Any, describe: Any) -> Any:
     """Return an expert that is a language model with what the panel says the classes mean."""
-    inside = formats.with_options(expert) if isinstance(expert, dict) else {}
+    inside = panel_files.with_options(expert) if isinstance(expert, dict) else {}
     model = inside.get("model")
     options = model if isinstance(model, dict) else {"use": model}
     if describe is None or not str(options.get("use")).startswith("chat:"):
@@ -132,7 +132,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
     """Return an expert of a panel file with what it knows, if only its model says so."""
     if not isinstance(expert, dict) or "knows" in expert or "model" not in expert:
         return expert
-    inside = formats.with_options(expert)
+    inside = panel_files.with_options(expert)
     name = inside.get("name", "without a name")
     found = _opened(name, classes, inside["model"], folder, trust)
     said = found.says()

@@ -28,7 +28,7 @@ class _Block(NamedTuple):
     first: int
     counts: NDArray[np.signedinteger]
 
-    def later(self) -> NDArray[np.bool_]:
+    def upper(self) -> NDArray[np.bool_]:
         """Return where j > i."""
         rows, columns = self.counts.shape
         return np.arange(columns) > np.arange(rows)[:, None]
@@ -111,14 +111,14 @@ def _weights(block: _Block, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     rows, columns = block.counts.shape
     here = sizes[block.first : block.first + columns].astype(np.float64)
     weights: NDArray[np.float64] = here[:rows, None] * here
-    weights[~block.later()] = 0
+    weights[~block.upper()] = 0
     return weights
 
 
 def pairs_below(layout: Layout, times: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the pairs k < j that fewer than `times` experts know, in order, some at a time."""
     for block in pair_count_blocks(layout):
-        k, j = np.nonzero((block.counts < times) & block.later())
+        k, j = np.nonzero((block.counts < times) & block.upper())
         yield k + block.first, j + block.first
 
 

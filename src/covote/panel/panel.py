@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote import atomic
 from covote.arguments import Name, check_count, naming
 from covote.errors import InputError, TooLargeError
-from covote.panel import formats, pictures
+from covote.panel import panel_files, pictures
 from covote.panel.checks import (
     class_names,
     cost_vector,
@@ -27,7 +27,7 @@ from covote.panel.checks import (
 )
 from covote.panel.layout import Layout
 from covote.panel.pairs import Outage, pair_count_blocks, pair_histogram, pairs_at_risk, pairs_below
-from covote.panel.tables import panel_of_rows, rows_of
+from covote.panel.panel_tables import panel_of_rows, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -411,13 +411,13 @@ class Panel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the panel atomically to a ``.toml``, ``.json`` or ``.csv`` file."""
-        atomic.write_text(path, formats.dumps(self.to_dict(), formats.format_of(path)))
+        atomic.write_text(path, panel_files.dumps(self.to_dict(), panel_files.format_of(path)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:
         """Read a panel from a ``.toml`` or ``.json`` file, or a table: ``.csv``, ``.tsv``, ``.xlsx``."""
         with naming(path):
-            return cls.from_dict(formats.load(path))
+            return cls.from_dict(panel_files.load(path))
 
     @classmethod
     def from_table(cls, table: Any) -> Panel:
@@ -447,7 +447,7 @@ class Panel:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Panel:
         """Build a panel from the result of :meth:`to_dict`."""
-        experts = formats.checked_experts(data)
+        experts = panel_files.checked_experts(data)
         return cls.from_blocks(
             data["classes"],
             [expert["knows"] for expert in experts],

@@ -12,29 +12,29 @@ _RANGE = re.compile(r"(\d{1,6})\s*(?:-|–|—|\.\.|to|bis)\s*(\d{1,6})", re.IGN
 _NUMBERED = re.compile(r"(\d{1,6})\s*[.):]?\s+\S.*", re.DOTALL)
 
 
-def expanded(known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def expand_ranges(known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return what each expert knows with the classes of every range.
 
     Numbers stand for classes whose names begin with them ("12 Robin"), if there are any, or are the names
     themselves. Where nothing else says that "10-20" is a range, it is the name of a class, such as an age:
     there is neither a numbered class nor a plain number, and no two ranges overlap without being the same.
 
-    >>> expanded({"ann": ["1-3", "7"], "bob": ["2"]})
+    >>> expand_ranges({"ann": ["1-3", "7"], "bob": ["2"]})
     {'ann': ['1', '2', '3', '7'], 'bob': ['2']}
-    >>> expanded({"ann": ["1 Robin", "2 Wren", "3 Owl"], "bob": ["1-2"]})["bob"]
+    >>> expand_ranges({"ann": ["1 Robin", "2 Wren", "3 Owl"], "bob": ["1-2"]})["bob"]
     ['1 Robin', '2 Wren']
-    >>> expanded({"ann": ["0-9", "10-19"], "bob": ["10-19"]})["ann"]
+    >>> expand_ranges({"ann": ["0-9", "10-19"], "bob": ["10-19"]})["ann"]
     ['0-9', '10-19']
     """
     parts = {part for some in known.values() for part in some}
-    classes = numbered(parts)
+    classes = classes_by_number(parts)
     ranges = {bounds for part in parts if (bounds := range_of(part)) is not None}
     if not ranges or not (classes or any(part.isdigit() for part in parts) or _overlap(ranges)):
         return {name: list(some) for name, some in known.items()}
     return {name: [one for part in some for one in _members(part, classes)] for name, some in known.items()}
 
 
-def numbered(names: Iterable[str]) -> dict[int, str]:
+def classes_by_number(names: Iterable[str]) -> dict[int, str]:
     """Return classes by the number that their names begin with, if no two have the same."""
     found = [
         (int(match[1]), name)
@@ -70,15 +70,15 @@ def _overlap(ranges: set[tuple[int, int]]) -> bool:
     return any(second[0] <= first[1] for first, second in pairwise(ends))
 
 
-def listed(text: str, classes: Sequence[str | int]) -> list[str | int]:
+def classes_in(text: str, classes: Sequence[str | int]) -> list[str | int]:
     """Return the classes that a text names by their numbers in a list: "1-40, 95-110".
 
     A number is the name of a class, or what its name begins with, or else its place in the list, from 1.
 
-    >>> listed("1-2, 4", ["Robin", "Wren", "Owl", "Kite"])
+    >>> classes_in("1-2, 4", ["Robin", "Wren", "Owl", "Kite"])
     ['Robin', 'Wren', 'Kite']
     """
-    by_prefix: dict[int, str | int] = dict(numbered(str(name) for name in classes))
+    by_prefix: dict[int, str | int] = dict(classes_by_number(str(name) for name in classes))
     by_name: dict[int, str | int] = {name: name for name in classes if isinstance(name, int)}
     numbers = by_name or by_prefix or dict(enumerate(classes, start=1))
     found: list[str | int] = []

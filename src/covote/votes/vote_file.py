@@ -13,7 +13,7 @@ import numpy as np
 from covote.arguments import naming
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
-from covote.panel.tables import says_who_knows_what
+from covote.panel.panel_tables import is_panel_table
 from covote.progress import Progress
 from covote.tables import ReadOptions
 from covote.tables.column_roles import HEAD, ColumnRoles, find_columns
@@ -124,7 +124,7 @@ class VoteFile:
 
 def answers_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the largest sheet of a workbook that is not a panel."""
-    others = {name: rows for name, rows in sheets.items() if not says_who_knows_what([*rows])}
+    others = {name: rows for name, rows in sheets.items() if not is_panel_table([*rows])}
     return max(others, key=lambda name: sum(map(len, others[name])), default=None)
 
 

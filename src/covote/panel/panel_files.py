@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
-from covote.panel.ranges import listed
-from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows, panel_sheet
+from covote.panel.panel_tables import cell_of, has_panel, matrix, panel_of_rows, panel_sheet
+from covote.panel.ranges import classes_in
 from covote.tables.dialect import (
     decode_text,
     read_bytes,
@@ -106,7 +106,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         if named.get("knows") == "all":
             named["knows"] = list(data["classes"])
         elif isinstance(named.get("knows"), str):
-            named["knows"] = listed(named["knows"], data["classes"])
+            named["knows"] = classes_in(named["knows"], data["classes"])
         if not isinstance(named.get("knows"), list):
             raise InputError(
                 f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."], or "all"'

@@ -14,7 +14,7 @@ from typing import Any
 from covote.arguments import shown
 from covote.errors import InputError
 from covote.panel.checks import LONGEST_INTEGER
-from covote.panel.ranges import expanded
+from covote.panel.ranges import expand_ranges
 from covote.tables.arrow_names import arrow_table
 from covote.tables.dialect import Row, without_empty
 from covote.tables.sheets import text_of_cell
@@ -136,15 +136,15 @@ def _is_cost(heading: str) -> bool:
 
 def panel_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the first sheet of a workbook that says who knows what; None if there is none."""
-    return next((name for name, rows in sheets.items() if says_who_knows_what([*rows])), None)
+    return next((name for name, rows in sheets.items() if is_panel_table([*rows])), None)
 
 
-def says_who_knows_what(rows: Rows) -> bool:
+def is_panel_table(rows: Rows) -> bool:
     """Whether cells hold ticks, or columns of experts and of what they know.
 
-    >>> says_who_knows_what([["doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "x", "x"]])
+    >>> is_panel_table([["doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "x", "x"]])
     True
-    >>> says_who_knows_what([["case", "Ann", "Bob"], ["1", "skin", "eye"], ["2", "eye", "eye"]])
+    >>> is_panel_table([["case", "Ann", "Bob"], ["1", "skin", "eye"], ["2", "eye", "eye"]])
     False
     """
     rows = _without_titles(_without_notes(without_empty(rows)))
@@ -390,7 +390,7 @@ def _listed(cell: str) -> list[str]:
 
 def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str, float]) -> dict[str, Any]:
     before = {part for parts in known.values() for part in parts}
-    known = expanded(known)
+    known = expand_ranges(known)
     unknown = [name for name in classes if name not in before]
     classes = dict.fromkeys([*(part for parts in known.values() for part in parts), *unknown])
     everything = [name for name in classes if fold_accents(name) not in ("all", "alle", "*")]
