@@ -99,7 +99,7 @@ class Output:
         if self.proba is not None:
             found["proba"] = proba_batch(labels)
         if self.review is not None:
-            sheet = written_format(self.review) == "xlsx"
+            sheet = output_format(self.review) == "xlsx"
             found["review"] = _review_sheet(votes, labels, proba) if sheet else review_batch(votes, labels)
         return found
 
