@@ -133,3 +133,19 @@ def test_a_conversation_is_undone_and_goes_on_from_its_state(files):
     assert Asker.load("state.npz").answers == 1
     talk("undo", "quit")
     assert Asker.load("state.npz").answers == 0
+
+
+def test_a_state_with_ids_goes_on_in_the_terminal(files):
+    from typer.testing import CliRunner
+
+    from covote.asking import Asker
+    from covote.cli.app import app
+
+    for ids, name in ((["left eye", "right eye"], "left eye"), ([70, 71], "70"), ([0, 1], "1")):
+        Asker(files, ids).save("named.npz")
+        (question,) = Asker.load("named.npz").next(1)
+        typed = f"{question.classes[0]}\nquit\n"
+        ran = CliRunner().invoke(app, ["ask", "--panel", "panel.toml", "--state", "named.npz"], input=typed)
+        assert ran.exit_code == 0, ran.output
+        assert f"item {name}: 10 classes are possible" in ran.output
+        assert Asker.load("named.npz").answers == 1

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.fuzz import mutators
+from tests.fuzz import exports, mutators
 
 BEFORE = b"labels of yesterday"
 
@@ -46,16 +46,15 @@ class Case:
     panel: Path | None = None
     same: bytes | None = None
     """Labels that the command has to write if it accepts the files, whatever was damaged."""
+    export: exports.Written | None = None
+    typed: str = ""
+    """What a person types, line by line."""
 
 
-def make(number: int, folder: Path) -> Case:
+def make(number: int, folder: Path, what: str = "files") -> Case:
     """Write the files of a case into an empty folder."""
     random = Random(number)
-    kinds = [
-        votes_text, votes_text, votes_sheet, votes_parquet, votes_parquet, votes_parquet, panel_case,
-        gold_case, statistics_case, data_case, answers_case,
-    ]  # fmt: skip
-    case = random.choice(kinds)(random, folder)
+    case = random.choice(KINDS[what])(random, folder)
     if case.argv[-2:] == ["--match", "exact"] and random.random() < 0.5:
         case.argv[-1] = "loose"
         if case.votes is not None and case.panel is not None and case.kind.startswith("votes"):
@@ -507,3 +506,57 @@ def answers_case(random: Random, folder: Path) -> Case:
     file.write_bytes(mutators.damaged(random, file.read_bytes()))
     (folder / "labels.parquet").write_bytes(BEFORE)
     return Case(f"answers {file.suffix[1:]}", argv, same=labels)
+
+
+def asking_case(random: Random, folder: Path) -> Case:
+    """The state of asking one expert after another, damaged in its bytes, its header or its arrays."""
+    from covote import Panel
+    from covote.asking import Asker
+
+    classes, experts = _panel(random)
+    panel = _write_panel(folder, classes, experts)
+    count = random.choice([1, 5, 40])
+    ids = random.choice([count, [f"i{n}" for n in range(count)], list(range(7, 7 + count))])
+    rule, seed = random.choice(["elimination", "vote"]), random.randrange(99)
+    asker = Asker(Panel.load(panel), ids, rule, partial=True, seed=seed)
+    for _ in range(random.randrange(12)):
+        for question in asker.next(1):
+            asker.tell(question.item, question.expert, random.choice([None, *question.classes]))
+    state = folder / "state.npz"
+    asker.save(state)
+    how = random.random()
+    if how < 0.3:
+        state.write_bytes(mutators.damaged(random, state.read_bytes()))
+    else:
+        with np.load(state) as stored:
+            arrays = dict(stored)
+        if how < 0.65:
+            head = mutators.damaged_tree(random, json.loads(arrays["head"].tobytes()))
+            arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+        else:
+            mutators.damage_arrays(random, arrays)
+        np.savez(state, **arrays)
+    (folder / "labels.parquet").write_bytes(BEFORE)
+    lines = [*classes, "none", "skip", "undo", "quit", "", "x"]
+    typed = "".join(f"{random.choice(lines)}\n" for _ in range(random.randrange(6)))
+    return Case("asking npz", ["ask", "--state", str(state), "--panel", str(panel)], typed=typed)
+
+
+def export_case(random: Random, folder: Path) -> Case:
+    """An export of another tool, turned into a plain table."""
+    tool, written = exports.make(random, folder)
+    output = folder / "labels.parquet"
+    output.write_bytes(BEFORE)
+    argv = ["convert", str(written.path), str(output), "--match", "exact"]
+    return Case(f"export {tool}", argv, export=written)
+
+
+KINDS = {
+    "files": [
+        votes_text, votes_text, votes_sheet, votes_parquet, votes_parquet, votes_parquet, panel_case,
+        gold_case, statistics_case, data_case, answers_case,
+    ],
+    "states": [statistics_case, answers_case, asking_case, asking_case],
+    "exports": [export_case],
+}  # fmt: skip
+"""What is damaged: files that people make, what earlier runs have kept, exports of other tools."""

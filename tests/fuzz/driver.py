@@ -34,13 +34,13 @@ HANGS = 300
 CHUNK = 250
 
 
-def verdict(number: int, folder: Path) -> tuple[str, str | None]:
+def verdict(number: int, what: str, folder: Path) -> tuple[str, str | None]:
     """Run a case in an empty folder; return its kind and what is wrong, None if nothing is."""
-    from tests.fuzz import cases, oracle
+    from tests.fuzz import cases, exports, oracle
 
-    case = cases.make(number, folder)
+    case = cases.make(number, folder, what)
     before = digests(folder)
-    status, said = run(case.argv)
+    status, said = run(case.argv, case.typed)
     after = digests(folder)
     output = folder / "labels.parquet"
     untouched = before.pop(output.name) == after.pop(output.name, None)
@@ -65,18 +65,24 @@ def verdict(number: int, folder: Path) -> tuple[str, str | None]:
             case.votes, case.panel, output, "drop" in case.argv, "loose" in case.argv,
             "authority" in case.argv,
         )  # fmt: skip
+    if case.export is not None:
+        return f"{case.kind}, accepted", exports.disagreement(case.export, output, "loose" in case.argv)
     if case.same is not None and output.read_bytes() != case.same:
         return case.kind, "other labels than before"
     return f"{case.kind}, accepted", None
 
 
 def digests(folder: Path) -> dict[str, bytes]:
-    """Return the checksums of the files of a folder, without the answers that `label` keeps."""
-    files = (path for path in folder.iterdir() if path.is_file() and ".answers.sqlite" not in path.name)
+    """Return the checksums of the files of a folder, without what `label` and `ask` keep."""
+    files = (
+        path
+        for path in folder.iterdir()
+        if path.is_file() and ".answers.sqlite" not in path.name and path.name != "state.npz"
+    )
     return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in files}
 
 
-def run(argv: list[str]) -> tuple[int | str, str]:
+def run(argv: list[str], typed: str = "") -> tuple[int | str, str]:
     """Return the exit status of a command in this process, or the exception that it let pass; and stderr."""
     import traceback
     import warnings
@@ -91,6 +97,7 @@ def run(argv: list[str]) -> tuple[int | str, str]:
 
     errors = io.StringIO()
     arguments, sys.argv = sys.argv, ["covote", *argv]
+    keyboard, sys.stdin = sys.stdin, io.StringIO(typed)
     try:
         with (
             contextlib.redirect_stdout(io.StringIO()),
@@ -111,11 +118,11 @@ def run(argv: list[str]) -> tuple[int | str, str]:
             errors.getvalue(),
         )
     finally:
-        sys.argv = arguments
+        sys.argv, sys.stdin = arguments, keyboard
         sys.modules.pop("fuzzed_experts", None)
 
 
-def child(first: int, last: int, mode: str) -> None:
+def child(first: int, last: int, what: str, mode: str) -> None:
     """Run the cases first..last-1, a line of JSON for each before and after."""
     from covote import compiled
 
@@ -127,13 +134,13 @@ def child(first: int, last: int, mode: str) -> None:
             faulthandler.dump_traceback_later(HANGS, exit=True)
             started = time.process_time()
             try:
-                kind, wrong = verdict(number, folder)
+                kind, wrong = verdict(number, what, folder)
                 if time.process_time() - started > PATIENCE:
                     # Some loops may have been compiled; the second time they are there.
                     shutil.rmtree(folder)
                     folder.mkdir()
                     started = time.process_time()
-                    kind, wrong = verdict(number, folder)
+                    kind, wrong = verdict(number, what, folder)
                     if time.process_time() - started > PATIENCE:
                         wrong = f"took more than {PATIENCE} s"
             except Exception as error:
@@ -149,12 +156,15 @@ def child(first: int, last: int, mode: str) -> None:
             )
 
 
-def chunk(first: int, last: int, mode: str) -> list[tuple[int, str, str | None]]:
+def chunk(first: int, last: int, what: str, mode: str) -> list[tuple[int, str, str | None]]:
     """Run cases in child processes, a new one behind each crash; return (number, kind, what is wrong)."""
     found: list[tuple[int, str, str | None]] = []
     while first < last:
         ran = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last), "--mode", mode],
+            [
+                *(sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last)),
+                *("--what", what, "--mode", mode),
+            ],
             capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"},
         )  # fmt: skip
         lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("[")]
@@ -172,14 +182,14 @@ def chunk(first: int, last: int, mode: str) -> list[tuple[int, str, str | None]]
 
 
 def campaign(
-    first: int, count: int, mode: str, jobs: int = 2
+    first: int, count: int, what: str = "files", mode: str = "auto", jobs: int = 2
 ) -> tuple[Counter[str], list[tuple[int, str, str]]]:
     """Run `count` cases; return how many of each kind there were, and the failures."""
     kinds: Counter[str] = Counter()
     failures = []
     starts = range(first, first + count, CHUNK)
     with ThreadPoolExecutor(jobs) as pool:
-        for found in pool.map(lambda n: chunk(n, min(n + CHUNK, first + count), mode), starts):
+        for found in pool.map(lambda n: chunk(n, min(n + CHUNK, first + count), what, mode), starts):
             for number, kind, wrong in found:
                 kinds[kind] += 1
                 if wrong is not None:
@@ -193,15 +203,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--what", default="files", choices=["files", "states", "exports"])
     parser.add_argument("--mode", default="auto", choices=["auto", "plain", "compiled"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--child", nargs=2, type=int)
     options = parser.parse_args()
     if options.child:
-        child(*options.child, options.mode)
+        child(*options.child, options.what, options.mode)
         return
     started = time.monotonic()
-    kinds, failures = campaign(options.first, options.count, options.mode, options.jobs)
+    kinds, failures = campaign(options.first, options.count, options.what, options.mode, options.jobs)
     for kind, count in sorted(kinds.items()):
         print(f"{count:6d}  {kind}")
     print(f"{sum(kinds.values())} cases, {len(failures)} failures, {time.monotonic() - started:.0f} s")

@@ -7,6 +7,7 @@ import struct
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 ODD_NUMBERS = [
@@ -140,3 +141,23 @@ def damaged_tree(random: Random, tree: Any) -> Any:
                 node[key] = odd_value(random)
             break
     return tree
+
+
+def damage_arrays(random: Random, arrays: dict[str, Any]) -> None:
+    """Change one of several arrays: a value, its length, its type or its shape; or lose it."""
+    name = random.choice(list(arrays))
+    array, how = arrays[name].copy(), random.randrange(6)
+    if how == 0:
+        del arrays[name]
+        return
+    if how == 1 and array.size:
+        array = array.repeat(random.choice([0, 2, 1000]), axis=0)
+    elif how == 2:
+        array = array.astype(random.choice(["f8", "i1", "U5", "?", "c16"]))
+    elif how == 3:
+        array = array.reshape(random.choice([(-1, 1), (1, -1)]))
+    elif array.size:
+        place = random.randrange(array.size)
+        number = random.choice([-(2**63), -3, -2, -1, 0, 1, 7, 10**15, 2**63 - 1])
+        array.flat[place] = np.array([number]).astype(array.dtype)[0]
+    arrays[name] = array

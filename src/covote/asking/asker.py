@@ -363,6 +363,11 @@ class Asker:
         return len(self._settled)
 
     @property
+    def items(self) -> Array:
+        """The id of every item."""
+        return np.arange(len(self)) if self._ids.array is None else self._ids.array
+
+    @property
     def done(self) -> Flags:
         """Which items are settled."""
         return self._settled.copy()

@@ -176,7 +176,8 @@ def _converse(panel: Panel, rule: str, state: Path | None) -> None:
 def _prompt(asker: Asker, question: Question) -> str:
     possible = asker.possible(question.item)
     shown = ", ".join(map(str, possible[:12])) + (" ..." if len(possible) > 12 else "")
-    output.say(f"item {question.item + 1}: {len(possible)} classes are possible: {shown}")
+    _, name = _place(asker, question)
+    output.say(f"{name}: {len(possible)} classes are possible: {shown}")
     known = ", ".join(map(str, question.classes))
     try:
         asked = output.visible(f"ask {question.expert}: which of {known}?")
@@ -199,9 +200,16 @@ def _taken(asker: Asker, question: Question, said: str) -> list[Question]:
     except CovoteError as error:
         output.say(str(error))
         return [question]
-    if asker.done[question.item]:
-        output.say(f"item {question.item + 1} is {asker.possible(question.item)[0]}.")
-    elif asker.stuck[question.item]:
+    place, name = _place(asker, question)
+    if asker.done[place]:
+        output.say(f"{name} is {asker.possible(question.item)[0]}.")
+    elif asker.stuck[place]:
         left = ", ".join(map(str, asker.possible(question.item)))
-        output.say(f"item {question.item + 1} stays open between {left}.")
+        output.say(f"{name} stays open between {left}.")
     return []
+
+
+def _place(asker: Asker, question: Question) -> tuple[int, str]:
+    """Return the position of the item of a question, and its name; numbered items count from 1."""
+    place = asker.items.tolist().index(question.item)
+    return place, f"item {place + 1 if question.item == place else output.visible(str(question.item))}"

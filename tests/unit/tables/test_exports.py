@@ -519,3 +519,15 @@ def test_a_parquet_file_of_a_dataset_without_names_of_classes_is_rejected(tmp_pa
 def test_every_format_has_an_example():
     names = {one.name for one in (*OBJECTS.values(), *TABLES.values())}
     assert names == set(EXPORTS.values()) - {"a Hugging Face dataset"}
+
+
+def test_a_user_who_answers_twice_in_argilla_gives_two_answers(tmp_path):
+    def twice(records):
+        records[0]["responses"]["bird"].append({"value": "wren", "user_id": "ann"})
+
+    table = TableFile(changed(tmp_path, "argilla.json", twice), exports=True).table()
+    rows = zip(*(table.column(name).to_pylist() for name in ("item", "expert", "label")), strict=True)
+    assert [row for row in rows if row[:2] == ("i1", "ann")] == [
+        ("i1", "ann", "robin"),
+        ("i1", "ann", "wren"),
+    ]

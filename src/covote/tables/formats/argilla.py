@@ -5,6 +5,7 @@ Format: https://docs.argilla.io/latest/reference/argilla/records/records (2.8).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -34,12 +35,15 @@ def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
             answers = {question: said["value"] for question, said in (one["values"] or {}).items()}
             yield one["user_id"], one.get("status"), answers
         return
-    users: dict[str, tuple[str | None, dict[str, Any]]] = {}
+    users: dict[tuple[str, int], tuple[str | None, dict[str, Any]]] = {}
     for question, responses in given.items():
+        times: Counter[str] = Counter()  # a user's second answer to a question is another answer
         for one in responses:
-            _, answers = users.setdefault(one["user_id"], (one.get("status"), {}))
+            user = one["user_id"]
+            _, answers = users.setdefault((user, times[user]), (one.get("status"), {}))
             answers[question] = one["value"]
-    for user, (status, answers) in users.items():
+            times[user] += 1
+    for (user, _), (status, answers) in users.items():
         yield user, status, answers
 
 
