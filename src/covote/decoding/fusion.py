@@ -105,15 +105,26 @@ def coupled(votes: Votes, power: float = POWER, rounds: int = ROUNDS) -> NDArray
     >>> coupled(votes, power=1).round(2).tolist()
     [[0.82, 0.09, 0.09]]
     """
-    gave = given(votes)
-    table = np.zeros((len(votes), len(votes.panel.classes)))
+    gave, classes = given(votes), len(votes.panel.classes)
     if not len(gave.start):
-        return table
+        return np.zeros((len(votes), classes))
     raised = gave.chance**power
     before, after = (np.add.reduceat(values, gave.start) for values in (gave.chance, raised))
     raised *= np.divide(before, after, out=np.zeros_like(after), where=after > 0)[gave.answer]
     answers = np.searchsorted(gave.row, np.arange(len(votes) + 1))
-    _couple(answers, np.append(gave.start, len(gave.chance)), gave.member, raised, table, rounds)
+    return couple(answers, np.append(gave.start, len(gave.chance)), gave.member, raised, classes, rounds)
+
+
+def couple(
+    answers: Array, start: Array, member: Array, chance: Array, classes: int, rounds: int
+) -> NDArray[np.float64]:
+    """Return the q of :func:`coupled` for the probabilities of each answer.
+
+    The answers to item n are ``answers[n]:answers[n + 1]``; answer p gave ``chance[start[p]:start[p + 1]]``,
+    which add up to 1, to the classes ``member[...]``.
+    """
+    table = np.zeros((len(answers) - 1, classes))
+    _couple(answers, start, member, chance, table, rounds)
     return np.rint(table * ONE) / ONE
 
 
@@ -123,14 +134,11 @@ def _steps(answers: Array, start: Array, member: Array, given: Array, table: Arr
 
 @kernel(steps=_steps)
 def _couple(answers: Array, start: Array, member: Array, given: Array, table: Array, rounds: int) -> None:
-    """Solve q_k <- sum_i p_i(k) / sum_i 1 / q(Y_i) over the experts i that know k, for every item.
-
-    The answers to item n are ``answers[n]:answers[n + 1]``; answer p gave ``given[start[p]:start[p + 1]]`` to
-    the classes ``member[...]``. `table` gets q.
-    """
+    """Solve q_k <- sum_i p_i(k) / sum_i 1 / q(Y_i) over the experts i that know k; `table` gets q."""
     classes = table.shape[1]
     heard, place = np.empty(classes, np.int64), np.full(classes, -1, np.int64)
     total, need, q, before = np.empty(classes), np.empty(classes), np.empty(classes), np.empty(classes)
+    at = np.empty(len(member), np.int32)  # where in q the class of each probability is
     for n in range(len(table)):
         first, last, count = answers[n], answers[n + 1], 0
         for x in range(start[first], start[last]):
@@ -138,6 +146,7 @@ def _couple(answers: Array, start: Array, member: Array, given: Array, table: Ar
             if place[k] < 0:
                 place[k], heard[count], total[count] = count, k, 0.0
                 count += 1
+            at[x] = place[k]
             total[place[k]] += given[x]
         for c in range(count):
             q[c] = before[c] = 1.0 / count
@@ -147,10 +156,10 @@ def _couple(answers: Array, start: Array, member: Array, given: Array, table: Ar
             for p in range(first, last):
                 inside = 0.0
                 for x in range(start[p], start[p + 1]):
-                    inside += q[place[member[x]]]
+                    inside += q[at[x]]
                 share = 1.0 / max(inside, 1e-12)
                 for x in range(start[p], start[p + 1]):
-                    need[place[member[x]]] += share
+                    need[at[x]] += share
             norm, moved = 0.0, 0.0
             for c in range(count):
                 q[c] = total[c] / need[c]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import DECODERS, Decoder, InMemory, learn_weights, make
-from covote.decoding.fusion import coupled
+from covote.decoding.fusion import couple
 from covote.decoding.linear import softmax
 from covote.decoding.loop import estimates
 from covote.decoding.methods.authority import Authority
@@ -208,18 +208,21 @@ class FittedPanel:
         columns = np.empty((len(self.experts), inputs.count(X)), dtype=smallest_int(self.classes))
         for row, expert in zip(columns, self.experts, strict=True):
             row[:] = expert.votes(X)
-        if not probabilities:
-            return Votes.trusted(self.panel, by_expert=columns, complete=True)
-        pairs = zip(self.experts, columns, strict=True)
+        votes = Votes.trusted(self.panel, by_expert=columns, complete=True)
+        return self._with_probabilities(X, votes) if probabilities else votes
+
+    def _with_probabilities(self, X: Any, votes: Votes) -> Votes:
+        """Return votes on X with what each expert gives to the classes that it knows."""
+        pairs = zip(self.experts, _columns(votes), strict=True)
         by_expert = [expert.probabilities(X, row)[:, np.argsort(expert.members)] for expert, row in pairs]
-        joined = np.concatenate(by_expert, axis=1).astype(np.float32)
-        return Votes.from_dense(columns.T, self.panel, probabilities=joined)
+        joined = np.concatenate(by_expert, axis=1, dtype=np.float32, casting="same_kind")
+        return Votes.from_dense(votes.dense, self.panel, probabilities=joined)
 
     # One score, from which labels and probabilities follow
 
     def score(self, X: Any) -> NDArray[np.float64]:
         """Return (items x classes) the score of every class; the label has the highest."""
-        return np.concatenate([self._scored(part) for part in self._parts(X)])
+        return np.concatenate([self._scored(part, self.votes(part)) for part in self._parts(X)])
 
     def _parts(self, X: Any) -> Iterator[Any]:
         """Yield the items in parts whose votes fit into memory."""
@@ -227,11 +230,10 @@ class FittedPanel:
         for start in range(0, max(items, 1), size):
             yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
 
-    def _scored(self, X: Any) -> NDArray[np.float64]:
+    def _scored(self, X: Any, votes: Votes) -> NDArray[np.float64]:
         if self.trained is None:
-            return fused_score(self.votes(X, probabilities=True))
+            return fused_score(self._with_probabilities(X, votes))
         decoder, weights, panel = self.trained
-        votes = self.votes(X)
         if isinstance(decoder, Authority):
             return vote_score(votes, self._confidence(X, votes), self.panel)
         seen = _as_trained(votes, panel) if decoder.passes else votes
@@ -253,15 +255,16 @@ class FittedPanel:
         return np.concatenate([self._labels(part) for part in self._parts(X)])
 
     def _labels(self, X: Any) -> Array:
+        votes = self.votes(X)
         if self.trained is not None and not isinstance(self.trained.decoder, Authority):
-            return np.asarray(self._scored(X).argmax(axis=1))
+            return np.asarray(self._scored(X, votes).argmax(axis=1))
         # A class that alone has the votes of all its authorities has the highest score, whatever their
         # probabilities are: for most items nothing else need be known.
-        whole = _counts(self.votes(X)) == _authorities(self.panel)
+        whole = _counts(votes) == _authorities(self.panel)
         index: Array = whole.argmax(axis=1)
         rest = np.flatnonzero(whole.sum(axis=1) != 1)
         if len(rest):
-            index[rest] = self._scored(inputs.take(X, rest)).argmax(axis=1)
+            index[rest] = self._scored(inputs.take(X, rest), votes.subset(rest)).argmax(axis=1)
         return index
 
     def decision(self, X: Any) -> NDArray[np.float64]:
@@ -302,10 +305,10 @@ class FittedPanel:
 def fused_score(votes: Votes) -> NDArray[np.float64]:
     """Return (items x classes) log q_k + 4 N_k / d_k for votes with probabilities.
 
-    q is what the probabilities say together (:func:`covote.decoding.fusion.coupled`), N_k / d_k the share of
-    the authorities of class k that vote for it. A class with the votes of all its authorities is at least
-    twice as probable as every other, so with a full cover and perfect votes the label is right whatever the
-    probabilities are. Paper: Corollary 1.
+    Every expert has answered. q is what the probabilities say together (:mod:`covote.decoding.fusion`), and
+    N_k / d_k the share of the authorities of class k that vote for it. A class with the votes of all its
+    authorities is at least twice as probable as every other, so with a full cover and perfect votes the label
+    is right whatever the probabilities are. Paper: Corollary 1.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> votes = Votes.from_dense([[0, 1, 0]], panel, probabilities=[[0.9, 0.1, 0.5, 0.5, 0.9, 0.1]])
@@ -314,7 +317,7 @@ def fused_score(votes: Votes) -> NDArray[np.float64]:
     """
     panel = votes.panel
     share = _counts(votes) / _authorities(panel)
-    score = np.log(np.maximum(coupled(votes, power=1, rounds=ROUNDS), FLOOR)) + WEIGHT * share
+    score = np.log(np.maximum(_coupled(votes), FLOOR)) + WEIGHT * share
     score[:, ~panel.knows.any(axis=0)] = np.log(FLOOR) - WEIGHT
     rows, agreed = np.nonzero(share == 1)
     alone = np.bincount(rows, minlength=len(share))[rows] == 1
@@ -323,6 +326,21 @@ def fused_score(votes: Votes) -> NDArray[np.float64]:
     score[rows] = np.minimum(score[rows], top[:, None] - np.log(2))
     score[rows, agreed] = top
     return np.asarray(score)
+
+
+def _coupled(votes: Votes) -> NDArray[np.float64]:
+    """Return (items x classes) what the probabilities of all experts say together."""
+    panel = votes.panel
+    items, experts, last = len(votes), len(panel), np.cumsum(panel.sizes)
+    one_each = votes.class_probability is None  # every expert knows one class
+    given: Any = votes.vote_probability if one_each else votes.class_probability
+    chance = given.T.astype(np.float64, order="C")
+    total = np.add.reduceat(chance, last - panel.sizes, axis=1)
+    chance /= np.repeat(np.where(total > 0, total, 1.0), panel.sizes, axis=1)
+    start = np.append(0, np.arange(items)[:, None] * last[-1] + last)
+    member = np.tile(np.nonzero(panel.knows)[1], items)
+    answers = np.arange(items + 1) * experts
+    return couple(answers, start, member, chance.ravel(), len(panel.classes), ROUNDS)
 
 
 def vote_score(votes: Votes, sure: Array, panel: Panel) -> NDArray[np.float64]:

@@ -114,11 +114,12 @@ def test_a_class_with_the_votes_of_all_its_authorities_wins_whatever_the_probabi
 
 
 class Counted(Sure):
-    """Counts the items about which it is asked for probabilities."""
+    """Counts the items about which it is asked for labels, and for probabilities."""
 
-    asked = 0
+    labelled = asked = 0
 
     def predict(self, X):
+        Counted.labelled += len(X)
         return self.classes_[(X[:, 0] > self.chances[0]).astype(int)]
 
     def predict_proba(self, X):
@@ -134,8 +135,9 @@ def test_probabilities_are_asked_for_only_where_the_votes_leave_doubt():
     assert model.predict(X).tolist() == [0] * 12 + [2] * 8
     assert Counted.asked == 0
     models[2].chances = np.array([0.4, 0.6])  # between 0.4 and 0.6 every class has one vote
+    Counted.labelled = 0
     model.predict(X)
-    assert Counted.asked == 3 * 4
+    assert (Counted.labelled, Counted.asked) == (3 * 20, 3 * 4)
     assert model.classes_[model.decision_function(X).argmax(axis=1)].tolist() == model.predict(X).tolist()
 
 
