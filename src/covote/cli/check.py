@@ -108,7 +108,8 @@ def _check_votes(
     answers: Path, panel_file: Path, reading: ReadOptions, fix: Path | None, as_json: bool
 ) -> None:
     """Print everything that is wrong with a file of answers; exit status 2 if something is."""
-    from covote.votes.vote_file import VoteFile, unanswered
+    from covote.votes.answered_panel import unanswered
+    from covote.votes.vote_file import VoteFile
 
     if fix is not None:
         if fix.suffix.lower() != ".csv":
@@ -164,7 +165,7 @@ def _check_votes(
 
 def _tell_confusions(votes: Votes) -> None:
     """Print the pairs of classes that no one knows both of, and that the answers take for each other."""
-    from covote.votes.confusions import confused_pairs
+    from covote.votes.answered_panel import confused_pairs
 
     pairs = confused_pairs(votes, most=_CONFUSED + 1)
     if not pairs:

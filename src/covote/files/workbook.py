@@ -16,7 +16,8 @@ from covote.tables import ReadOptions
 from covote.tables.dialect import heading_row
 from covote.tables.sheets import read_sheets
 from covote.tables.words import is_called
-from covote.votes.vote_file import VoteFile, answers_sheet, unanswered
+from covote.votes.answered_panel import unanswered
+from covote.votes.vote_file import VoteFile, answers_sheet
 
 
 class Workbook(NamedTuple):

@@ -1,10 +1,10 @@
-"""Infer who knows what from the votes alone."""
+"""What votes alone say about who knows what: an inferred panel, silent experts, confused classes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from covote.tables import ReadOptions
 from covote.tables.arrow_names import as_dictionary, entry_rows
 from covote.tables.column_roles import ColumnRoles
 from covote.tables.matching import UNKNOWN, Matcher
+
+if TYPE_CHECKING:
+    from covote.votes.votes import Votes
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is text, also in files of items
 
@@ -109,3 +112,51 @@ def _natural(name: Name) -> tuple[Any, ...]:
     stem = name.rstrip("0123456789")
     number = name[len(stem) :].lstrip("0")
     return (1, stem, stem != name, len(number), number, name)
+
+
+def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
+    """Return the experts without an answer, and the classes that no one answered."""
+    ragged = votes.ragged
+    experts = np.bincount(ragged.expert, minlength=len(votes.panel))
+    classes = np.bincount(ragged.label[ragged.label >= 0], minlength=len(votes.panel.classes))
+    return (
+        [name for name, count in zip(votes.panel.names, experts, strict=True) if not count],
+        [name for name, count in zip(votes.panel.classes, classes, strict=True) if not count],
+    )
+
+
+class Confusion(NamedTuple):
+    """Two classes, how many items got answers with both, and how many experts know both."""
+
+    first: Name
+    second: Name
+    items: int
+    experts: int
+
+
+def confused_pairs(votes: Votes, below: int = 1, most: int | None = None) -> list[Confusion]:
+    """List the pairs that fewer than `below` experts know and that answers confuse, the most frequent first.
+
+    >>> from covote import Panel, Votes
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]], ["ann", "bob"])
+    >>> votes = Votes.from_dense([[0, 2], [0, 2], [1, 2]], panel)
+    >>> confused_pairs(votes)
+    [Confusion(first='cat', second='fox', items=2, experts=0)]
+    """
+    from scipy.sparse import coo_array, triu
+
+    panel, ragged = votes.panel, votes.ragged
+    label = ragged.label[ragged.indptr[0] : ragged.indptr[-1]].astype(np.int64)
+    item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
+    named = np.unique(item[label >= 0] * len(panel.classes) + label[label >= 0])
+    place = np.divmod(named, len(panel.classes))
+    said = coo_array((np.ones(len(named), np.int64), place), shape=(len(votes), len(panel.classes))).tocsr()
+    together = triu(said.T @ said, 1).tocoo()
+    first, second = together.coords
+    known = (panel.knows[:, first] & panel.knows[:, second]).sum(axis=0)
+    order = np.argsort(-together.data, kind="stable")
+    order = order[known[order] < below][:most]
+    return [
+        Confusion(panel.classes[first[n]], panel.classes[second[n]], int(together.data[n]), int(known[n]))
+        for n in order.tolist()
+    ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from covote.arguments import naming
 from covote.errors import InputError, TooLargeError
-from covote.panel import Name, Panel
+from covote.panel import Panel
 from covote.panel.panel_tables import is_panel_table
 from covote.progress import Progress
 from covote.tables import ReadOptions
@@ -166,17 +166,6 @@ def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) ->
         source.refuse_nested(roles.of_answers)
         batches = (batch.columns for batch in source.batches(roles.of_answers))
         return answered_panel(roles, batches, options, everything=assumed == "all")
-
-
-def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
-    """Return the experts without an answer, and the classes that no one answered."""
-    ragged = votes.ragged
-    experts = np.bincount(ragged.expert, minlength=len(votes.panel))
-    classes = np.bincount(ragged.label[ragged.label >= 0], minlength=len(votes.panel.classes))
-    return (
-        [name for name, count in zip(votes.panel.names, experts, strict=True) if not count],
-        [name for name, count in zip(votes.panel.classes, classes, strict=True) if not count],
-    )
 
 
 # What fits into memory

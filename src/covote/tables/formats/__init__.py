@@ -17,16 +17,7 @@ import pyarrow as pa
 
 from covote.arguments import naming, no_file
 from covote.errors import CovoteError, FileError
-from covote.tables.formats import (
-    argilla,
-    doccano,
-    ground_truth,
-    hugging_face,
-    label_studio,
-    mturk,
-    prodigy,
-    toloka,
-)
+from covote.tables.formats import argilla, crowd_platforms, doccano, hugging_face, label_studio, prodigy
 from covote.tables.formats.exported_answers import ExportedAnswers
 
 Record = Mapping[str, Any]
@@ -46,7 +37,9 @@ OBJECTS = {
         "a Label Studio export (JSON-MIN)", label_studio.fits_min, label_studio.read_min
     ),
     "ground-truth": Format(
-        "a SageMaker Ground Truth consolidation file", ground_truth.fits, ground_truth.read
+        "a SageMaker Ground Truth consolidation file",
+        crowd_platforms.fits_ground_truth,
+        crowd_platforms.read_ground_truth,
     ),
     "argilla": Format("an Argilla export", argilla.fits, argilla.read),
     "prodigy": Format("a Prodigy export", prodigy.fits, prodigy.read),
@@ -55,8 +48,10 @@ OBJECTS = {
 """Exports in JSON, one array or one object per line; the first that fits a file's first record reads it."""
 TABLES = {
     "label-studio-csv": Format("a Label Studio export (CSV)", label_studio.fits_min, label_studio.read_min),
-    "mturk": Format("results of Amazon Mechanical Turk", mturk.fits, mturk.read),
-    "toloka": Format("assignments of Toloka", toloka.fits, toloka.read),
+    "mturk": Format(
+        "results of Amazon Mechanical Turk", crowd_platforms.fits_mturk, crowd_platforms.read_mturk
+    ),
+    "toloka": Format("assignments of Toloka", crowd_platforms.fits_toloka, crowd_platforms.read_toloka),
 }
 """Exports in CSV or TSV, told by the names of their columns."""
 _DATASET = "recognised as a Hugging Face dataset"

@@ -1,0 +1,145 @@
+"""Crowd platforms: Amazon Mechanical Turk, SageMaker Ground Truth and Toloka.
+
+Formats: https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI (API version 2017-01-17),
+https://docs.aws.amazon.com/sagemaker/latest/dg/sms-custom-templates-step3-lambda-requirements.html (version
+2018-10-16 of the request), https://docs.aws.amazon.com/sagemaker/latest/dg/sms-ui-template-reference.html,
+https://toloka.ai/docs/guide/result-of-eval (2024). crowd-kit's frames (task, worker, label) are plain tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from covote.tables.formats.exported_answers import ExportedAnswers
+
+BUTTONS = "buttons"
+"""The question that buttons answer which are elements of their own."""
+_ANSWER, _INPUT = "Answer.", "Input."  # columns of Mechanical Turk
+_VALID = ("APPROVED", "SUBMITTED", "ACCEPTED")
+
+# Forms of crowd HTML elements, for Mechanical Turk and Ground Truth
+
+
+def form_answers(form: Any) -> dict[str, Any]:
+    """Return the answer to each question of a form, which may be wrapped in a list of one.
+
+    >>> form_answers([{"animal": {"label": "cat"}, "light": {"good": True, "poor": False}}])
+    {'animal': 'cat', 'light': ['good']}
+    >>> form_answers({"cat": {"on": False}, "dog": {"on": True}})
+    {'buttons': ['dog']}
+    """
+    if isinstance(form, list):
+        (form,) = form
+    found: dict[str, Any] = {}
+    for name, said in form.items():
+        if not isinstance(said, Mapping):
+            found[name] = said
+        elif "labels" in said or "label" in said:
+            found[name] = said["labels"] if "labels" in said else said["label"]
+        elif said and all(isinstance(ticked, bool) for ticked in said.values()):
+            chosen = [option for option, ticked in said.items() if ticked]
+            if len(said) > 1:
+                found[name] = chosen
+            else:
+                found.setdefault(BUTTONS, []).extend(name if option == "on" else option for option in chosen)
+        else:
+            found[name] = said
+    return found
+
+
+# Mechanical Turk: the results of a batch as CSV, a row for each assignment
+
+
+def fits_mturk(names: Mapping[str, Any]) -> bool:
+    """Whether these are the columns of a batch."""
+    return {"HITId", "WorkerId"} <= set(names) and any(name.startswith(_ANSWER) for name in names)
+
+
+def read_mturk(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
+    """Add the assignments that were not rejected."""
+    for row in records:
+        if str(row.get("AssignmentStatus")).lower() == "rejected":
+            rows.drop("rejected assignment")
+            continue
+        rows.add(
+            row["HITId"],
+            row["WorkerId"],
+            form_answers(_form(row)),
+            more={name.removeprefix(_INPUT): said for name, said in row.items() if name.startswith(_INPUT)},
+            what=f"assignment {row.get('AssignmentId')}",
+        )
+
+
+def _form(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form that a worker filled in.
+
+    It is JSON in ``Answer.taskAnswers``, or each element has a column. A group of radio buttons has one for
+    each option, ``Answer.animal.cat`` and ``Answer.animal.dog``, with true in one of them.
+    """
+    form: dict[str, Any] = {}
+    for name, said in row.items():
+        if not name.startswith(_ANSWER) or said is None:
+            continue
+        question, dot, option = (name := name.removeprefix(_ANSWER)).rpartition(".")
+        if name == "taskAnswers":
+            (answers,) = json.loads(said)
+            form |= answers
+        elif dot and said.lower() in ("true", "false"):
+            form.setdefault(question, {})[option] = said.lower() == "true"
+        else:
+            form[name] = json.loads(said) if dot and option == "labels" else said
+    return form
+
+
+# Ground Truth: the file of a consolidation request, with the answers of each worker
+
+
+def fits_ground_truth(record: Mapping[str, Any]) -> bool:
+    """Whether a record is an object of the dataset with its annotations."""
+    return "datasetObjectId" in record and "annotations" in record
+
+
+def read_ground_truth(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
+    """Add the annotations; what a worker said is JSON inside of JSON, one entry for each form element."""
+    for one in records:
+        item = one["datasetObjectId"]
+        for said in one["annotations"]:
+            content = said["annotationData"]["content"]
+            form = json.loads(content) if isinstance(content, str) else content
+            rows.add(
+                item,
+                said["workerId"],
+                form_answers(form),
+                more=one.get("dataObject"),
+                what=f"object {item}",
+            )
+
+
+# Toloka: the assignments of a pool as TSV, a row for each answer
+
+
+def fits_toloka(names: Mapping[str, Any]) -> bool:
+    """Whether these are the columns of assignments."""
+    return "ASSIGNMENT:worker_id" in names and any(name.startswith("OUTPUT:") for name in names)
+
+
+def read_toloka(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
+    """Add the assignments that were not rejected or skipped; empty rows stand between pages of tasks.
+
+    The task's id names the item. Toloka leaves it out unless it is asked for; then what was shown does.
+    """
+    for row in records:
+        if not any(row.values()):
+            continue
+        status = row.get("ASSIGNMENT:status") or _VALID[0]
+        if status not in _VALID:
+            rows.drop(f"{status.lower()} assignment")
+            continue
+        shown, said = (
+            {name.removeprefix(kind): value for name, value in row.items() if name.startswith(kind)}
+            for kind in ("INPUT:", "OUTPUT:")
+        )
+        task = row.get("ASSIGNMENT:task_id") or " | ".join(filter(None, shown.values()))
+        rows.add(task, row["ASSIGNMENT:worker_id"], said, more=shown)
