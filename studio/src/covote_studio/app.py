@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
-from sqlalchemy.exc import DataError, IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -22,7 +22,7 @@ from covote import __version__
 from covote.errors import CovoteError, InputError
 from covote_studio import api, api_project
 from covote_studio.context import Studio
-from covote_studio.guards import Guards, host_names
+from covote_studio.guards import HEADERS, Guards, host_names
 from covote_studio.pages import (
     board,
     class_pages,
@@ -38,7 +38,7 @@ from covote_studio.pages import (
 from covote_studio.pages.rendering import TEMPLATES, member_of, page, path_of, sentence_of
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.projects import Addresses, Projects
-from covote_studio.rules import Refused
+from covote_studio.rules import Member, Refused
 
 STATIC = Path(__file__).parent / "static"
 SILENT: dict[str, Any] = {
@@ -91,7 +91,7 @@ def _lifespan(served: Studio | Projects) -> Callable[[FastAPI], AbstractAsyncCon
 def _guarded(app: FastAPI, hosts: Collection[str]) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(Guards, hosts=hosts)
+    app.add_middleware(Guards, hosts=hosts, refuse=_refusal)
     _add_refusals(app)
     return app
 
@@ -109,7 +109,8 @@ SENTENCES: dict[type[Exception], tuple[int, str]] = {
 
 HEADINGS = {
     401: "Sign in first", 403: "This is not open to you", 404: "Not found", 409: "Something has changed",
-    413: "Too large", 429: "Too many at once", 503: "The database did not answer",
+    413: "Too large", 429: "Too many at once", 500: "Something is wrong here",
+    503: "The database did not answer",
 }  # fmt: skip
 """Headings of pages that say what did not work, by HTTP status."""
 
@@ -117,6 +118,12 @@ HEADINGS = {
 def _add_refusals(app: FastAPI) -> None:
     for kind, told in SENTENCES.items():
         app.add_exception_handler(kind, lambda request, _error, told=told: _refusal(request, *told))
+
+    @app.exception_handler(Exception)
+    def broken(request: Request, _error: Exception) -> Response:
+        told = _refusal(request, 500, "This is a fault of the studio, not yours.")
+        told.headers.update(HEADERS)  # it is made outside of what adds them
+        return told
 
     @app.exception_handler(NotSignedIn)
     def sign_in(request: Request, refused: NotSignedIn) -> Response:
@@ -148,16 +155,23 @@ def _wants_page(request: Request) -> bool:
 
 def _refusal(request: Request, status: int, sentence: str) -> Response:
     if _wants_page(request):
+        values: dict[str, Any] = {
+            "problem": sentence, "status": status, "heading": HEADINGS.get(status, "That did not work"),
+            "sent": request.method != "GET",
+        }  # fmt: skip
         try:
-            member = member_of(request)
-        except CovoteError:
-            member = None
-        return page(
-            request, "refused.html", member, problem=sentence, status=status,
-            heading=HEADINGS.get(status, "That did not work"), sent=request.method != "GET",
-        )  # fmt: skip
+            return page(request, "refused.html", _member(request), **values)
+        except SQLAlchemyError:  # there is no name to show either
+            return page(request, "refused.html", None, project_name="covote studio", **values)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return JSONResponse({"detail": sentence}, status, headers)
+
+
+def _member(request: Request) -> Member | None:
+    try:
+        return member_of(request)
+    except CovoteError:
+        return None
 
 
 def free_port(host: str, port: int) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_POLICY = (
@@ -39,8 +41,10 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 class Guards:
     """ASGI middleware: rejects foreign hosts and sites, and large bodies; adds safety headers."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        self.app, self._hosts = app, hosts
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str], refuse: Callable[[Request, int, str], Response]
+    ) -> None:
+        self.app, self._hosts, self._refuse = app, hosts, refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or reject it."""
@@ -59,11 +63,10 @@ class Guards:
                 421,
             )
         elif scope["method"] not in _SAFE and not from_here(headers):
-            app = PlainTextResponse(
-                "This request came from another site and was refused; open the studio itself.", 403
-            )
+            told = "This request came from another site, so nothing was changed."
+            app = await run_in_threadpool(self._refuse, Request(scope), 403, told)
         elif _length(headers) > limit:
-            app = PlainTextResponse(_too_large(limit), 413)
+            app = await run_in_threadpool(self._refuse, Request(scope), 413, _too_large(limit))
         await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store", root))
 
 

@@ -181,7 +181,7 @@ Project = Annotated[Studio, Depends(studio_of)]
 
 def page(request: Request, template: str, member: Member | None = None, /, **values: Any) -> HTMLResponse:
     """Return a page."""
-    status = int(values.pop("status", 200))
+    status = int(values.get("status", 200))
     name = values.pop("project_name", None) or getattr(request.state, "project_name", None)
     if name is None and root_of(request):
         name = root_of(request).removeprefix("/p/")  # a stranger does not learn what the project is called

@@ -8,6 +8,7 @@ document.addEventListener("click", async (event) => {
     copy.textContent = "Copied";
     return;
   }
+  if (event.target.closest("[data-back]")) { history.back(); return; }
   const fill = event.target.closest("[data-fill]");
   if (fill) { const field = document.getElementById(fill.dataset.fill); field.value = fill.dataset.text; field.focus(); return; }
   const save = event.target.closest("[data-save]");
