@@ -187,10 +187,11 @@ class Person:
 
     async def _send(self, path: str, body: dict) -> tuple[int, dict]:
         while True:
-            try:
-                return await self.browser.post(path, body)
-            except ConnectionError:
-                await asyncio.sleep(0.05 + random.random() * 0.2)
+            with contextlib.suppress(ConnectionError):
+                status, told = await self.browser.post(path, body)
+                if status < 500:  # otherwise the database is away
+                    return status, told
+            await asyncio.sleep(0.05 + random.random() * 0.2)
 
     async def work(self, every: float, over: Callable[[], bool], arrive: float) -> None:
         """Answer every so many seconds until it is over."""
