@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Depends, Path, Query
@@ -45,6 +45,13 @@ class ProjectOut(BaseModel):
     panel_version: int
 
 
+class OptionOut(BaseModel):
+    """A class to choose; a new name does not change its id."""
+
+    id: int
+    name: str
+
+
 class LeaseOut(BaseModel):
     """A leased item: answer it with its token and your own key."""
 
@@ -55,19 +62,19 @@ class LeaseOut(BaseModel):
     token: str
     key: str
     expires: float
-    options: list[str]
+    options: list[OptionOut]
     shown: int
     """The list of options, to be sent with the answer."""
 
 
 class AnswerIn(BaseModel):
-    """An answer: one of the options, "none of mine" or "not sure"; `shown` is the lease's list of options."""
+    """An answer: the id of an option, "none of mine" or "not sure"; `shown` is the lease's list."""
 
     item_id: int = Field(ge=1, le=2**31 - 1)
     token: str = Field(max_length=64)
     key: str = Field(min_length=8, max_length=64)
     shown: int = Field(ge=1, le=2**31 - 1)
-    answer: str = Field(max_length=500)
+    answer: Annotated[int, Field(ge=1, le=2**31 - 1)] | Literal["none of mine", "not sure"]
 
 
 class AnswerOut(BaseModel):
@@ -113,7 +120,7 @@ class KnowsIn(BaseModel):
     knows: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
 
 
-class Again(BaseModel):
+class AskedAgain(BaseModel):
     """How many items are asked about again."""
 
     asked_again: int
@@ -178,23 +185,19 @@ def _lease_out(one: Lease, roster: Roster, person_id: int) -> LeaseOut:
     member = roster.member(person_id)
     return LeaseOut(
         item_id=one.item_id, item=one.key, kind=one.kind, content=one.content, token=one.token,
-        key=secrets.token_urlsafe(16), expires=one.expires, options=roster.names_of(member.known),
+        key=secrets.token_urlsafe(16), expires=one.expires,
+        options=[OptionOut(id=k.id, name=k.name) for k in roster.classes if k.id in member.known],
         shown=member.options_id or 0,
     )  # fmt: skip
+
+
+_SPECIAL = {"none of mine": NONE, "not sure": UNSURE}
 
 
 @router.post("/answers")
 def answer(studio: Project, who: Who, credentials: Brought, said: AnswerIn) -> AnswerOut:
     """Answer a leased item; the same key again is the same answer again."""
-    _, roster = studio.snapshot()
-    special = {"none of mine": NONE, "not sure": UNSURE}
-    if said.answer in special:
-        choice = special[said.answer]
-    else:
-        named = [one.id for one in roster.every_class if one.name == said.answer]
-        if not named:
-            raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
-        choice = named[0]
+    choice = said.answer if isinstance(said.answer, int) else _SPECIAL[said.answer]
     new = NewAnswer(said.item_id, said.token, choice, said.key, said.shown, "api")
     done = studio.record(credentials, new)
     now = studio.snapshot()[1].member(who.id).options_id
@@ -234,12 +237,12 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
 
 
 @router.put("/people/{person_id}/knows")
-def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> Again:
+def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> AskedAgain:
     """Set what a person knows."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
-        return Again(asked_again=set_known(connection, one.id, ids_of(roster, told.knows), who.id))
+        return AskedAgain(asked_again=set_known(connection, one.id, ids_of(roster, told.knows), who.id))
 
 
 @router.post("/items")

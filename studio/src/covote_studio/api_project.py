@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import select
@@ -15,7 +15,7 @@ from covote_studio.context import Studio
 from covote_studio.editing import classes, hooks, items
 from covote_studio.editing.record import noted
 from covote_studio.exchange.exporting import export_response
-from covote_studio.pages.rendering import Owner, Project, Reviewer, page
+from covote_studio.pages.rendering import Owner, Project, Reviewer
 from covote_studio.people import managing
 from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
@@ -107,7 +107,7 @@ class Settings(BaseModel):
     feedback: bool | None = None
 
 
-class SaidOut(BaseModel):
+class GivenAnswer(BaseModel):
     """An answer as it was given; the last one of a person about an item is their current answer."""
 
     id: int
@@ -330,7 +330,7 @@ def change_settings(studio: Project, who: Owner, new: Settings) -> Settings:
 
 
 @router.get("/answers")
-def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[SaidOut]:
+def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[GivenAnswer]:
     """List answers in order, with the classes that were shown; `after` is the last id that you have."""
     wanted = (
         select(answer.c.id, CHOICE, answer.c.at, answer.c.via, answer.c.options_id, item.c.key, person.c.name)
@@ -347,7 +347,7 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
             for one, listed in shown_lists(connection, roster).items()
         }
         return [
-            SaidOut(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
+            GivenAnswer(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
                     shown=shown[row.options_id], at=row.at, via=row.via)
             for row in connection.execute(wanted)
         ]  # fmt: skip
@@ -407,7 +407,7 @@ def read_record(
 
 @router.get("/exports/{name}")
 def export(studio: Project, who: Owner, name: str) -> Response:
-    """Return a file: votes, labels, items or panel, with its ending (.parquet, .csv, .jsonl; .toml)."""
+    """Return labels.csv, labels.xlsx, everything.parquet, everything.csv, or votes.zip with the panel."""
     return export_response(studio, name)
 
 
@@ -433,53 +433,3 @@ def remove_hook(studio: Project, who: Owner) -> Done:
     with studio.database.write() as connection:
         hooks.remove_hook(connection, who.id)
     return Done(done="Programs are no longer notified.")
-
-
-@router.get("/reference", include_in_schema=False)
-def reference(request: Request, studio: Project, who: Owner) -> Response:
-    """Show every operation, with its request and response, as a page."""
-    schema = request.app.openapi()
-    return page(request, "reference.html", who, operations=_operations(schema))
-
-
-def _operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what the reference shows about each operation."""
-    shapes = schema["components"]["schemas"]
-    found = []
-    for path, methods in schema["paths"].items():
-        for method, about in methods.items():
-            sent = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            given = about["responses"].get("200", {}).get("content", {}).get("application/json", {})
-            found.append(
-                {
-                    "method": method.upper(), "path": path, "text": about.get("description", ""),
-                    "query": [one for one in about.get("parameters", []) if one["in"] == "query"],
-                    "sent": _fields(sent, shapes), "given": _fields(given.get("schema"), shapes),
-                }
-            )  # fmt: skip
-    return found
-
-
-def _fields(shape: dict[str, Any] | None, shapes: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields of an object, or of the objects of a list: {"many", "text", "fields"}."""
-    if not shape:
-        return None
-    many = shape.get("type") == "array"
-    inner = shape.get("items", {}) if many else shape
-    inner = next((one for one in inner.get("anyOf", []) if "$ref" in one), inner)
-    named = shapes.get(inner.get("$ref", "").rpartition("/")[2])
-    if named is None:
-        return None
-    needed = named.get("required", [])
-    fields = [(name, _type(one), name in needed) for name, one in named.get("properties", {}).items()]
-    return {"many": many, "text": named.get("description", ""), "fields": fields}
-
-
-def _type(shape: dict[str, Any]) -> str:
-    if "anyOf" in shape:
-        return " or ".join(_type(one) for one in shape["anyOf"])
-    if shape.get("type") == "array":
-        return f"list of {_type(shape.get('items', {}))}"
-    if "enum" in shape:
-        return " | ".join(map(str, shape["enum"]))
-    return str(shape.get("type", "object"))

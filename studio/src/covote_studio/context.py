@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +14,7 @@ from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from covote import atomic
-from covote.errors import CovoteError, FileError, InputError
+from covote.errors import FileError, InputError
 from covote.panel import Panel
 from covote_studio.answers.assignments import Lease, NewAnswer, lease, lock, reassess, record, reopen
 from covote_studio.answers.progress import remaining, settled_items
@@ -39,42 +36,6 @@ REST_SECONDS = 3.0
 """Seconds between two rounds of background work."""
 REASSESSED = 100
 """Items that are found again in one transaction, which others may have to wait for."""
-KEPT = 50
-"""Jobs whose outcome is remembered."""
-
-
-class Jobs:
-    """Runs long work in the background, one job after another; pages poll until it is done."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="job")
-        self._jobs: dict[str, Future[Any]] = {}
-        self._lock = threading.Lock()
-
-    def start(self, work: Callable[[], Any]) -> str:
-        """Start some work, and return its name."""
-        name = secrets.token_urlsafe(12)
-        with self._lock:
-            while len(self._jobs) >= KEPT:
-                self._jobs.pop(next(iter(self._jobs)))
-            self._jobs[name] = self._pool.submit(work)
-        return name
-
-    def outcome(self, name: str, wait: float) -> tuple[bool, Any]:
-        """Return (whether it is done, its result or error)."""
-        job = self._jobs.get(name)
-        if job is None:
-            return True, CovoteError("This result is no longer kept; press the button again.")
-        try:
-            return True, job.result(timeout=wait)
-        except TimeoutError:
-            return False, None
-        except CovoteError as error:
-            return True, error
-
-    def stop(self) -> None:
-        """Start no more jobs."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Studio:
@@ -97,7 +58,6 @@ class Studio:
         self.public_url = public_url
         self.sign_in_header = sign_in_header
         self.private_webhooks = private_webhooks
-        self.jobs = Jobs()
         self._stopped = threading.Event()
         self._assessed = 0
         self.worker = Worker(database, folder, self.rosters, trust)
@@ -169,7 +129,6 @@ class Studio:
         """Stop the background work."""
         self._stopped.set()
         self.worker.stop()
-        self.jobs.stop()
         self.passwords.stop()
         self.database.close()
 

@@ -33,7 +33,7 @@ SIZES = {
     "desk": {"viewport": {"width": 1280, "height": 860}},
 }
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
-           "/items", "/classes", "/classes/1", "/start", "/export", "/settings", "/record", "/api/reference",
+           "/items", "/classes", "/classes/1", "/start", "/export", "/settings", "/record",
            "/login"]  # fmt: skip
 DEADLINE = float(os.environ.get("COVOTE_DEADLINE", "180"))
 """Seconds after which something that is waited for will not come any more."""

@@ -334,7 +334,6 @@ SCREENS = (
     Screen("settings", "/settings"),
     Screen("record", "/record"),
     Screen("export", "/export"),
-    Screen("api", "/api/reference"),
     Screen("me", "/me", KEIKO),
     Screen("me-owner", "/me"),
     Screen("enter", "INVITATION", ""),

@@ -36,7 +36,7 @@ def outside(rig, lease, choice, key):
     shown = rig.studio.snapshot()[1].member(rig.people["ann"]).options_id
     same = {"token": lease["token"], "key": key, "shown": shown}
     form = {**same, "item": lease["item_id"], "choice": rig.classes[choice]}
-    said = {**same, "item_id": lease["item_id"], "answer": choice}
+    said = {**same, "item_id": lease["item_id"], "answer": rig.classes[choice]}
     table = f"item,expert,label\n{lease['key']},ann,{choice}\n".encode()
     return {
         "page without script": lambda: ann.post("/label", data=form),
@@ -92,7 +92,9 @@ def test_a_change_of_an_earlier_answer_obeys_the_same_rule(rig):
     assert rig.answer(ann, again, "fox").status_code == 403
     program = rig.program("ann")
     opened = program.post("/api/undo").json()
-    said = {name: opened[name] for name in ("item_id", "token", "key", "shown")} | {"answer": "fox"}
+    said = {name: opened[name] for name in ("item_id", "token", "key", "shown")} | {
+        "answer": rig.classes["fox"]
+    }
     assert program.post("/api/answers", json=said).status_code == 403
     assert [row.class_id for row in rig.rows(answer)] == [rig.classes["dog"]]
 

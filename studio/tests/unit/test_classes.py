@@ -65,7 +65,7 @@ def test_a_rename_keeps_every_vote(rig, owner):
     change(rig, owner, "change", "cat", name="kitten", description="small")
     assert set(before.values()) == {"cat"}
     assert labels(rig) == dict.fromkeys(before, "kitten")
-    assert "kitten" in owner.get("/export/votes.csv").text
+    assert "kitten" in owner.get("/export/labels.csv").text
     taken = owner.post("/classes/change", data={"class": rig.classes["dog"], "name": "kitten"})
     assert taken.status_code == 409
     assert "merge the two" in taken.json()["detail"]
@@ -81,8 +81,8 @@ def test_merged_answers_count_for_the_other_class_and_the_history_says_so(rig, o
     _, roster = rig.studio.snapshot()
     known = {one.name: roster.names_of(one.known) for one in roster.members}
     assert known == {"owner": [], "ann": ["dog", "fox"], "bob": ["dog", "fox"], "cyd": ["fox"]}
-    lines = owner.get("/export/items.jsonl").text
-    assert '"answer": "fox"' in lines
+    lines = owner.get("/export/everything.csv").text
+    assert '"ann: fox"' in lines
     assert "cat" not in lines
     rig.label_all("cyd", lambda _key: "fox")
     change(rig, owner, "merge", "fox", into=rig.classes["dog"])  # a merge of what was merged

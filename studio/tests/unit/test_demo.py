@@ -29,7 +29,7 @@ def test_the_example_has_a_tie_a_conflict_a_weak_expert_an_absence_and_a_decisio
     assert [(one.expert, one.name) for one in results.doubtful_claims] == [("Emil", "pear")]
     assert [one.name for one in results.roster.members if not one.active] == ["Farid"]
     owner = demo.browser("owner")
-    assert DECIDED in owner.get("/export/items.csv").text
+    assert DECIDED in owner.get("/export/everything.csv").text
     suggested = {(one.expert, one.name): one.suggestion for one in results.skills}
     assert suggested["Emil", "pear"] == "untick"
     assert suggested["Ada", "pear"] == "keep"

@@ -63,7 +63,8 @@ def test_a_program_reads_answers_decides_and_takes_files(rig, program):
     ]  # fmt: skip
     assert program.put("/api/decisions/1", json={"name": "fox", "reason": "the tail"}).status_code == 200
     assert [one["name"] for one in program.get("/api/decisions").json()] == ["fox"]
-    assert program.get("/api/exports/votes.csv").text.startswith('"item","expert","label"')
+    assert program.get("/api/exports/labels.csv").text.startswith("item,label,")
+    assert program.get("/api/exports/votes.csv").status_code == 404
     assert any("Added" in one["text"] for one in program.get("/api/record").json())
     assert program.get("/api/flags").json() == []
 
@@ -78,10 +79,10 @@ def test_experts_cannot_and_reviewers_can_only_decide(rig, program):
     assert expert.get("/people").status_code == 403
 
 
-def test_the_reference_names_every_operation(rig, program):
-    page = rig.browser("owner").get("/api/reference", headers={"Accept": "text/html"}).text
-    for path, methods in program.get("/api/openapi.json").json()["paths"].items():
-        assert path in page
+def test_every_operation_is_described(program):
+    paths = program.get("/api/openapi.json").json()["paths"]
+    assert len(paths) > 20
+    for path, methods in paths.items():
         assert all(one.get("description") for one in methods.values()), path
 
 

@@ -95,7 +95,7 @@ def test_guessed_numbers_and_links_lead_nowhere(rig):
     assert "Change your answer" not in shown
     assert '"chosen": 2' not in shown
     stranger = TestClient(rig.app, headers={"Accept": "application/json"})
-    owner_only = ("/review/1", "/people/2", "/export/votes.csv", "/board/job/guess", "/api/labels")
+    owner_only = ("/review/1", "/people/2", "/export/votes.zip", "/api/labels")
     assert [ann.get(path).status_code for path in owner_only] == [403] * len(owner_only)
     assert [stranger.get(path).status_code for path in owner_only] == [401] * len(owner_only)
     assert stranger.get("/shared/guess").status_code == 404

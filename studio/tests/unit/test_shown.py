@@ -5,6 +5,7 @@ import pytest
 from covote_studio.editing import classes
 from covote_studio.people.roster import set_known
 from covote_studio.storage.schema import LEASED, answer, assignment, class_, options
+from studio.tests.unit.conftest import KNOWN
 
 
 @pytest.fixture
@@ -143,6 +144,22 @@ def test_programs_say_which_list_they_answer_from(rig):
     assert listed(rig, 1) == ["cat", "dog"]
     again = program.post("/api/leases?count=100").json()
     assert lease["item_id"] in [one["item_id"] for one in again]
+
+
+def test_programs_name_classes_by_ids_which_a_rename_does_not_change(rig):
+    program = rig.program("ann")
+    (lease,) = program.post("/api/leases").json()
+    ids = {one["name"]: one["id"] for one in lease["options"]}
+    assert ids == {name: rig.classes[name] for name in KNOWN["ann"]}
+    for name, new in (("cat", "x"), ("dog", "cat"), ("cat", "dog")):  # the two exchange their names
+        with rig.studio.database.write() as connection:
+            classes.change_class(connection, ids[name], name=new, description="")
+    sent = {name: lease[name] for name in ("item_id", "token", "key", "shown")}
+    assert program.post("/api/answers", json={**sent, "answer": "cat"}).status_code == 422
+    told = program.post("/api/answers", json={**sent, "answer": ids["cat"]})
+    assert told.status_code == 200
+    assert [row.class_id for row in rig.rows(answer)] == [ids["cat"]]
+    assert rig.studio.results.refresh().labels.value.tolist() == ["dog"]
 
 
 def test_a_merge_can_be_undone_completely(rig, page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,18 @@ from starlette.background import BackgroundTask
 from covote.files import decode_file
 from covote_studio.answers.results import Results, shown_lists
 from covote_studio.context import Studio
-from covote_studio.exchange.table_files import FORMATS, change_cells, safe_text, write_table
+from covote_studio.exchange.table_files import write_table
 from covote_studio.people.managing import decisions
 from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import CHOICE, answer, item
 
+FILES = ("labels.csv", "labels.xlsx", "everything.parquet", "everything.csv", "votes.zip")
+"""What can be exported; `votes.zip` has the votes and the panel."""
+
 
 def export_response(studio: Studio, name: str) -> Response:
-    """Send one of the files of the export page; it is removed once it is sent."""
+    """Send one of :data:`FILES`; it is removed once it is sent."""
     folder = Path(tempfile.mkdtemp(prefix="covote-"))
     try:
         place = write_export(studio, name, folder)
@@ -39,33 +43,34 @@ def export_response(studio: Studio, name: str) -> Response:
 
 
 def write_export(studio: Studio, name: str, folder: Path) -> Path:
-    """Write one of the files of the export page, and return its place."""
-    stem, _, kind = name.rpartition(".")
-    place = folder / name
+    """Write one of :data:`FILES` into a folder, and return its place.
+
+    The labels are what `covote decode` writes for the votes and the panel, byte for byte.
+    """
+    if name not in FILES:
+        raise Refused(f"There is no such file; choose one of {', '.join(FILES)}.", 404)
+    place, votes, panel = folder / name, folder / "votes.parquet", folder / "panel.toml"
+    results = studio.results.refresh()
     with studio.database.read() as connection:
         _, roster = studio.snapshot(connection)
-        if stem == "panel" and kind in ("toml", "json", "csv"):
-            if roster.panel is None or not len(roster.panel):
-                raise Refused("There is no panel yet: add classes, and people who know some.", 409)
-            roster.panel.save(place)
-            if kind == "csv":
-                change_cells(place, safe_text)
+        if name.startswith("everything"):
+            write_table(_provenance_table(connection, results, roster, flat=name.endswith(".csv")), place)
             return place
-        if stem not in ("votes", "labels", "items") or kind not in FORMATS:
-            raise Refused("There is no such file; choose one on the page Export.", 404)
-        results = studio.results.refresh()
-        if stem == "items":
-            table = _provenance_table(connection, results, roster, flat=kind == "csv")
-            write_table(table, place)
-            return place
-        if results is None:
-            raise Refused("There are no votes yet; export again when someone has answered.", 409)
-        if stem == "votes":
-            write_table(_votes_table(connection, results), place)
-        elif kind == "jsonl":
-            raise Refused("Labels are written as .parquet or .csv; items.jsonl has them as well.", 404)
-        else:
-            _write_labels(connection, results, place)
+        if results is not None:
+            write_table(_votes_table(connection, results), votes)
+    if name == "votes.zip":
+        known = roster.panel if results is None else results.panel
+        if known is None or not len(known):
+            raise Refused("There is no panel yet: add classes, and people who know some.", 409)
+        known.save(panel)
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+            for one in (panel, votes):
+                if one.exists():
+                    archive.write(one, one.name)
+    elif results is None:
+        raise Refused("There are no votes yet; export again when someone has answered.", 409)
+    else:
+        decode_file(votes, place, results.panel)
     return place
 
 
@@ -85,13 +90,6 @@ def _votes_table(connection: Connection, results: Results) -> pa.Table:
     keys = _keys_of(connection, results.items)
     repeats = np.repeat(np.arange(len(results.items)), np.diff(results.votes.ragged.indptr))
     return table.set_column(0, "item", keys.take(pa.array(repeats)))
-
-
-def _write_labels(connection: Connection, results: Results, path: Path) -> None:
-    """Write what `covote decode` writes for the votes and the panel of this project, byte for byte."""
-    votes = path.with_name("votes.parquet")
-    write_table(_votes_table(connection, results), votes)
-    decode_file(votes, path, results.panel)
 
 
 def _provenance_table(

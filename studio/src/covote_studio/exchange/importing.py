@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -324,9 +323,6 @@ def read_panel(name: str, content: bytes) -> Panel:
         place = Path(folder) / f"panel{ending}"
         place.write_bytes(content)
         try:
-            if ending == ".csv" and b"'" in content:
-                with suppress(UnicodeDecodeError, csv.Error):  # reported by the reader of panels
-                    table_files.change_cells(place, table_files.without_mark)
             panel = Panel.load(place)
         except CovoteError as error:
             raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
@@ -355,8 +351,6 @@ def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
     if roster.panel is None or not len(roster.panel):
         raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
     table, _ = table_files.read_table(name, content, exports=True)
-    if Path(name).suffix.lower() == ".csv":
-        table = table_files.without_formula_marks(table)
     return Votes.from_table(table, roster.panel, layout="ragged")
 
 

@@ -6,12 +6,10 @@ mark is removed when it is read back.
 
 from __future__ import annotations
 
-import csv
 import json
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,6 @@ from covote.errors import CovoteError, InputError
 from covote.tables import FORMULA, TableFile
 from covote_studio.rules import Refused, sentence
 
-FORMATS = ("parquet", "csv", "jsonl")
-"""Endings of the tables that are written."""
 ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the tables that are read."""
 
@@ -193,42 +189,13 @@ def safe_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def without_mark(value: Any) -> Any:
-    """Return a cell without the mark of :func:`safe_text`."""
-    marked = isinstance(value, str) and value.startswith("'") and value[1:].startswith(FORMULA)
-    return value[1:] if marked else value
-
-
-def without_formula_marks(table: pa.Table) -> pa.Table:
-    """Remove the marks that :func:`write_table` puts before formulas."""
-    return _each_text(table, without_mark)
-
-
-def change_cells(path: Path, change: Callable[[Any], Any]) -> None:
-    """Change every cell of a CSV file."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [[change(cell) for cell in row] for row in csv.reader(file)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
-def _each_text(table: pa.Table, change: Callable[[Any], Any]) -> pa.Table:
-    """Return a table in which every text is changed."""
-    for n, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(kind):
-            values = [change(value) for value in table.column(n).to_pylist()]
-            table = table.set_column(n, field.name, pa.array(values, pa.string()))
-    return table
-
-
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table in the format of the file's ending, one of `FORMATS`."""
+    """Write a table as .parquet or .csv."""
     if path.suffix == ".parquet":
         pq.write_table(table, path)
-    elif path.suffix == ".csv":
-        arrow_csv.write_csv(_each_text(table, safe_text), path)
-    else:
-        with path.open("w", encoding="utf-8") as lines:
-            for batch in table.to_batches(max_chunksize=10_000):
-                lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
+        return
+    for n, name in enumerate(table.column_names):
+        if pa.types.is_string(table.schema.field(n).type):
+            values = [safe_text(value) for value in table.column(n).to_pylist()]
+            table = table.set_column(n, name, pa.array(values, pa.string()))
+    arrow_csv.write_csv(table, path)

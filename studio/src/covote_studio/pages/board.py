@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 
-from covote.errors import CovoteError
 from covote.panel import Panel
 from covote_studio.pages.rendering import (
     Form,
@@ -15,7 +12,6 @@ from covote_studio.pages.rendering import (
     Project,
     fragment,
     page,
-    sentence_of,
     text_field,
     whole_fields,
 )
@@ -49,15 +45,14 @@ def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Respon
     if size < 2:
         raise Refused(f"Someone who knows {size} class covers no pair; type 2 or more.", 422)
 
-    def work() -> dict[str, Any]:
-        from covote.covers import complete
+    from covote.covers import complete
 
-        whole = complete(panel, size, redundancy=times, effort="fast")
-        new = whole.blocks()[len(panel) :]
-        ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
-        return {"kind": "complete", "new": list(zip(new, ids, strict=True))}
-
-    return _told(request, studio, studio.jobs.start(work))
+    whole = complete(panel, size, redundancy=times, effort="fast")
+    new = whole.blocks()[len(panel) :]
+    ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
+    return fragment(
+        request, "_outcome.html", outcome={"kind": "complete", "new": list(zip(new, ids, strict=True))}
+    )
 
 
 @router.post("/board/outage")
@@ -71,18 +66,3 @@ def outage(request: Request, studio: Project, who: Owner, form: Form) -> Respons
         request, "_outcome.html", outcome={"kind": "outage", "away": away, "missing": missing[:_LISTED],
                                   "count": len(missing), "left": len(left), "recovered": recovered(left)},
     )  # fmt: skip
-
-
-@router.get("/board/job/{name}")
-def job(request: Request, studio: Project, who: Owner, name: str) -> Response:
-    """Return the outcome of a search, or poll again."""
-    return _told(request, studio, name)
-
-
-def _told(request: Request, studio: Project, name: str) -> HTMLResponse:
-    done, outcome = studio.jobs.outcome(name, 0.2)
-    if not done:
-        return fragment(request, "_outcome.html", outcome={"kind": "working", "job": name})
-    if isinstance(outcome, CovoteError):
-        return fragment(request, "_outcome.html", outcome={"kind": "error", "sentence": sentence_of(outcome)})
-    return fragment(request, "_outcome.html", outcome=outcome)
