@@ -75,6 +75,15 @@ def spread(panel: Panel, answers: ItemAnswers, amount: Array) -> Array:
     return found if amount.dtype.kind == "f" else found.astype(np.int64, copy=False)
 
 
+def count_votes(panel: Panel, answers: ItemAnswers) -> tuple[Array, Array]:
+    """Return (N_k, d_k), items x classes: who named class k, and who answered and knows it, counted."""
+    classes = len(panel.classes)
+    authorities = spread(panel, answers, answers.answered.astype(np.int64))
+    named = answers.answer >= 0
+    cell = answers.item[named] * classes + answers.answer[named]
+    return np.bincount(cell, minlength=answers.size * classes).reshape(-1, classes), authorities
+
+
 class Log:
     """All questions in the order in which they were asked; those about one item are linked backwards.
 

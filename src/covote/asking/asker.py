@@ -10,21 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_count
+from covote.arguments import check_count, per_name
 from covote.asking import saved
-from covote.asking.answers import NO_ANSWER, WAITING, Flags, Ints, Log
-from covote.asking.asker_arguments import (
-    check_promise,
-    checked_costs,
-    checked_money,
-)
-from covote.asking.choosing import FREE, Decision, PanelRule, Rule, TieOrder, choose, spread_evenly
+from covote.asking.answers import NO_ANSWER, WAITING, Flags, Ints, Log, count_votes
+from covote.asking.choosing import FREE, PanelRule, Rule, TieOrder, choose, spread_evenly
 from covote.asking.posterior import Posterior
 from covote.asking.questions import ItemIds, Question, Questions
 from covote.asking.rules import rule_of
 from covote.decoding.gold import Gold
-from covote.errors import InputError
-from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
+from covote.errors import CoverError, InputError
+from covote.labels import INCOMPLETE, Evidence, Labels, Ties, find_statuses, joined
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
 
@@ -88,14 +83,14 @@ class Asker:
         self.rule = rule_of(rule)
         self._ids = ItemIds(items)
         size = len(self._ids)
-        self._cost = checked_costs(panel, cost)
+        self._cost = _costs(panel, cost)
         self._away = np.zeros(len(panel), dtype=np.bool_)
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
-        self._budget = checked_money(budget, "budget", self._cost[~self._away])
-        self._total = checked_money(total, "total", self._cost[~self._away])
+        self._budget = _money(budget, "budget", self._cost[~self._away])
+        self._total = _money(total, "total", self._cost[~self._away])
         self._seed = check_count(seed, "seed", 0)
         if not partial:
-            check_promise(panel, self.rule, self._away)
+            _check_redundancy(panel, self.rule, self._away)
         self._panel_rule: PanelRule = self.rule.for_panel(panel)
         self._order = TieOrder(panel)
         self._log = Log(size)
@@ -397,26 +392,29 @@ class Asker:
         """Return the labels of the items that are settled, or that cannot be settled.
 
         An open item has no label and the status ``incomplete``. A stuck item has the leading class, if there
-        is one, and the status ``tied``.
+        is one. The statuses are those of :func:`covote.decode` for the same answers and labels.
         """
-        verdicts, sizes, classes = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for rows in self._pieces(np.arange(len(self))) if len(self) else [np.arange(0)]:
-            state = self._state(rows)
-            verdicts.append(self._panel_rule.decision(state))
-            possible = self._panel_rule.possible(state)[self._stuck[rows] & verdicts[-1].tied]
-            sizes.append(possible.sum(axis=1))
-            classes.append(np.nonzero(possible)[1])
-        decision = Decision(*(np.concatenate(column) for column in zip(*verdicts, strict=True)))
-        still_open = ~self._settled & ~self._stuck
-        tied = self._stuck & decision.tied
-        status = np.where(decision.violations > 0, CONFLICT, AGREED).astype(np.uint8)
-        status[tied] = TIED
+        found = [self._labels(rows) for rows in self._pieces(np.arange(len(self)))]
+        return joined(found or [self._labels(np.arange(0))], self._ids.array)
+
+    def _labels(self, rows: Array) -> Labels:
+        """Return the labels of some items."""
+        answers = self._log.about(rows)
+        state = self._panel_rule.state(answers, ~self._away)
+        label, unsettled, confidence = self._panel_rule.decision(state)
+        still_open, tied = ~self._settled[rows] & ~self._stuck[rows], self._stuck[rows] & unsettled
+        index = np.where(still_open, -1, label)
+        votes_for, authorities = count_votes(self.panel, answers)
+        number = np.bincount(answers.item[answers.answered], minlength=len(rows))
+        status = find_statuses(votes_for, authorities, number, index, tied)
         status[still_open] = INCOMPLETE
-        index = np.where(still_open, -1, decision.label)
-        nothing = np.full(len(self), np.nan, dtype=np.float32)
-        evidence = Evidence(decision.confidence, nothing, np.full(len(self), -1), decision.violations, status)
-        ties = Ties(np.cumsum(np.concatenate(sizes)), np.concatenate(classes))
-        return Labels(self.panel, index, tied, ties, evidence, self._ids.array)
+        known = self.panel.knows.any(axis=0)
+        violations = (authorities - votes_for)[:, known].min(axis=1, initial=len(self.panel))
+        nothing, nobody = np.full(len(rows), np.nan, dtype=np.float32), np.full(len(rows), -1)
+        evidence = Evidence(confidence, nothing, nobody, violations.astype(np.int32), status)
+        possible = self._panel_rule.possible(state)[tied]
+        bounds = np.concatenate([[0], np.cumsum(possible.sum(axis=1))])
+        return Labels(self.panel, index, tied, Ties(bounds, np.nonzero(possible)[1]), evidence)
 
     def votes(self) -> Votes:
         """Return the answers so far as votes."""
@@ -455,3 +453,45 @@ class Asker:
 
 def _names(away: Name | Iterable[Name]) -> list[Name]:
     return [away] if isinstance(away, str | int) else list(away)
+
+
+def _costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
+    """Return the cost of an answer from each expert (default: as in the panel)."""
+    if cost is None:
+        return panel.cost
+    costs = per_name(cost, panel.names, panel.expert_index, "cost", "expert")
+    for name, value in zip(panel.names, costs, strict=True):
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(f"cost {value} of expert {name!r} must be a finite number, 0 or more")
+    return costs
+
+
+def _money(amount: float | None, what: str, cost: Array) -> float:
+    """Return a budget that pays for at least one answer (default: infinite)."""
+    if amount is None:
+        return math.inf
+    if isinstance(amount, bool) or not isinstance(amount, int | float | np.number) or math.isnan(amount):
+        raise InputError(f"{what} must be a number, not {amount!r}")
+    if not len(cost) or amount < cost.min():
+        cheapest = f"the cheapest expert costs {cost.min():g}" if len(cost) else "all experts are away"
+        raise InputError(f"{what} {amount:g} buys no answer: {cheapest}; raise it, or leave it out")
+    return float(amount)
+
+
+def _check_redundancy(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
+    """Reject a rule whose guarantee needs more experts than there are."""
+    if not rule.redundancy:
+        return
+    if away.all():
+        raise CoverError("all experts are away, so nothing can be asked; leave one on the panel")
+    left = panel.without(*(panel.names[i] for i in np.flatnonzero(away))) if away.any() else panel
+    if left.covers(rule.redundancy):
+        return
+    pairs = left.uncovered(rule.redundancy)
+    shown = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:3]) + (" ..." if len(pairs) > 3 else "")
+    need = "a common expert" if rule.redundancy == 1 else f"{rule.redundancy} common experts"
+    raise CoverError(
+        f"the rule {rule.name!r} needs {need} for every pair of classes, and {len(pairs)} "
+        f"pair{'s' * (len(pairs) > 1)} {'have' if len(pairs) > 1 else 'has'} fewer: {shown}; add experts "
+        "(complete() lists them), or pass partial=True to settle what can be settled"
+    )

@@ -28,15 +28,12 @@ class Decision(NamedTuple):
         The leading class; -1 if several lead.
     tied
         Whether other classes are still possible.
-    violations
-        How many answers contradict the leading class.
     confidence
         The probability of the leading class; NaN if the rule has no probabilities.
     """
 
     label: Ints
     tied: Flags
-    violations: NDArray[np.int32]
     confidence: NDArray[np.float32]
 
 

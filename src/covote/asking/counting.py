@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
-from covote.asking.answers import WAITING, Flags, Ints, ItemAnswers, spread
+from covote.asking.answers import WAITING, Flags, Ints, ItemAnswers, count_votes, spread
 from covote.asking.choosing import Decision
 from covote.panel import Panel
 
@@ -95,20 +95,16 @@ class Vote:
 
 @dataclass(frozen=True)
 class CountingState:
-    """Counts (items x classes).
+    """What the counts say about each class (items x classes).
 
     Attributes
     ----------
-    against, votes
-        How many authorities contradicted a class, and how many named it.
     first, second
         The criteria by which classes lead: the largest `first`, then the largest `second`.
     possible
         Which classes are not ruled out.
     """
 
-    against: Array
-    votes: Array
     first: Array
     second: Array
     possible: Flags
@@ -144,18 +140,10 @@ class CountingOnPanel:
 
     def state(self, answers: ItemAnswers, may_answer: Flags) -> CountingState:
         """Count votes and contradictions: fewest contradictions lead, then most votes."""
-        against, votes = self.counts(answers)
+        votes, answered = count_votes(self.panel, answers)
+        against = answered - votes
         possible = against <= np.maximum(against.min(axis=1, keepdims=True), self.wrong)
-        return CountingState(against, votes, -against, votes, possible)
-
-    def counts(self, answers: ItemAnswers) -> tuple[Array, Array]:
-        """Return contradictions and votes (items x classes)."""
-        classes = len(self.panel.classes)
-        answered, named = answers.answered, answers.answer >= 0
-        asked = spread(self.panel, answers, answered.astype(np.int64))
-        cell = answers.item[named] * classes + answers.answer[named]
-        votes = np.bincount(cell, minlength=answers.size * classes).reshape(-1, classes)
-        return asked - votes, votes
+        return CountingState(-against, votes, possible)
 
     def settled(self, state: CountingState) -> Flags:
         """Return which items have no rival left."""
@@ -184,11 +172,9 @@ class CountingOnPanel:
 
     def decision(self, state: CountingState) -> Decision:
         """Return the leading classes."""
-        rows = np.arange(len(state.best))
         label = np.where(state.leads.sum(axis=1) > 1, -1, state.best)
-        against = state.against[rows, state.best].astype(np.int32)
-        unknown = np.full(len(rows), np.nan, dtype=np.float32)
-        return Decision(label, ~self.settled(state), against, unknown)
+        unknown = np.full(len(label), np.nan, dtype=np.float32)
+        return Decision(label, ~self.settled(state), unknown)
 
     def possible(self, state: CountingState) -> Flags:
         """Return which classes are not ruled out (items x classes)."""
@@ -203,10 +189,9 @@ class VoteOnPanel(CountingOnPanel):
 
         Ratios of small integers are equal as floats exactly if they are equal.
         """
-        against, votes = self.counts(answers)
+        votes, answered = count_votes(self.panel, answers)
         came = answers.answer != WAITING
         change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
-        answered = against + votes
         # Usually all who answered could still be asked, and no one else was asked: no need to count again.
         usual = bool((change == -answers.answered.astype(np.int64)).all())
         moved = -answered if usual else spread(self.panel, answers, change)
@@ -215,7 +200,7 @@ class VoteOnPanel(CountingOnPanel):
         there = total > 0
         share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
         possible = there & (reach >= _lead(reach, share))
-        return CountingState(against, votes, reach, share, possible)
+        return CountingState(reach, share, possible)
 
     def value(self, state: CountingState, wanted: Flags) -> NDArray[np.float64]:
         """Return how many possible classes each expert knows.

@@ -13,7 +13,6 @@ from covote.arguments import check_prior, check_probability
 from covote.asking.answer_model import answer_table, check_size, gains, table_of
 from covote.asking.answers import Flags, Ints, ItemAnswers
 from covote.asking.choosing import Decision
-from covote.asking.counting import CountingOnPanel
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.loop import DecodeOptions, InMemory, fit
 from covote.decoding.methods import make
@@ -127,10 +126,9 @@ class Posterior:
 
 @dataclass(frozen=True)
 class PosteriorState:
-    """Probabilities and contradictions (items x classes), and the most probable class of each item."""
+    """The probabilities (items x classes), and the most probable class of each item."""
 
     share: Array
-    against: Array
     best: Ints
 
 
@@ -139,7 +137,6 @@ class PosteriorOnPanel:
 
     def __init__(self, panel: Panel, table: Array, prior: Array, threshold: float) -> None:
         self._panel, self._table, self._prior, self._threshold = panel, table, prior, threshold
-        self._counting = CountingOnPanel(panel)
         # (experts x classes + 1) the number of each answer, "none of mine" last
         place = np.concatenate([np.cumsum(panel.knows, axis=1) - 1, panel.sizes[:, None]], axis=1)
         self._cell = panel.layout.cells.start[:-1, None] + place
@@ -147,7 +144,7 @@ class PosteriorOnPanel:
     def state(self, answers: ItemAnswers, may_answer: Flags) -> PosteriorState:
         """Weigh the answers."""
         log = self._prior + self._evidence(answers)
-        return PosteriorState(_shares(log), self._counting.counts(answers)[0], log.argmax(axis=1))
+        return PosteriorState(_shares(log), log.argmax(axis=1))
 
     def _evidence(self, answers: ItemAnswers) -> Array:
         """Return (items x classes) the logarithm of the answers' probability."""
@@ -184,8 +181,7 @@ class PosteriorOnPanel:
         rows = np.arange(len(state.best))
         most = state.share[rows, state.best]
         even = np.count_nonzero(state.share >= most[:, None] * (1 - 1e-9), axis=1) > 1
-        against = state.against[rows, state.best].astype(np.int32)
-        return Decision(np.where(even, -1, state.best), even, against, most.astype(np.float32))
+        return Decision(np.where(even, -1, state.best), even, most.astype(np.float32))
 
     def possible(self, state: PosteriorState) -> Flags:
         """Return which classes are more probable than the allowed error (items x classes)."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covote import Panel, compiled, decode, design, simulate
+from covote import Panel, Votes, compiled, decode, design, simulate
 from covote.asking import (
     Asker,
     Elimination,
@@ -437,3 +437,12 @@ def test_odd_answers_and_experts_are_refused_in_one_line(odd):
             call()
         assert "\n" not in str(caught.value)
     assert asker.answers == 0
+
+
+@pytest.mark.parametrize(("answers", "status"), [([0, -1, 0], "agreed"), ([0, 1, -1], "incomplete")])
+def test_a_settled_item_has_the_status_that_its_answers_have_everywhere(answers, status):
+    # Nothing but cat is possible: two experts who know it name it, or one, whom nobody has confirmed.
+    asker = Asker.from_votes(Votes.from_dense([answers], PANEL), "elimination")
+    assert asker.done.all()
+    assert asker.labels().value.tolist() == ["cat"]
+    assert asker.labels().status.tolist() == [status]
