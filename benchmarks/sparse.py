@@ -58,6 +58,7 @@ class Answers:
     kind: str
     votes: Votes
     truth: np.ndarray
+    best_model: float | None = None  # how many percent the best model alone has right, if it answers all
 
 
 # Simulated people
@@ -225,9 +226,9 @@ def mixed_panels(data: Path, half: str, number: int, items: int) -> Iterator[Ans
             given = np.full((len(truth), int(panel.sizes.sum())), np.nan)
             given[:, -classes * len(chances) :] = np.concatenate(chances, axis=1)
             text = f"{name} {n}: people {how.name} and {len(chances)} models"
-            yield Answers(
-                text, "people and models", Votes.from_dense(votes, panel, probabilities=given), truth
-            )
+            best = max(100 * float((p.argmax(axis=1) == truth).mean()) for p in chances)
+            both = Votes.from_dense(votes, panel, probabilities=given)
+            yield Answers(text, "people and models", both, truth, best)
 
 
 # Measuring
@@ -255,7 +256,7 @@ def measured(labels: Any, truth: np.ndarray) -> dict[str, float]:
 
 
 def by_crowd_kit(votes: Votes, truth: np.ndarray) -> dict[str, dict[str, float]]:
-    """Return the accuracy of crowd-kit's methods, if it is installed."""
+    """Return the accuracy of crowd-kit's methods, if it is installed; it knows no panel."""
     import pandas as pd
 
     ragged = votes.ragged
@@ -269,9 +270,14 @@ def by_crowd_kit(votes: Votes, truth: np.ndarray) -> dict[str, dict[str, float]]
     return found
 
 
-def compared(panel: Answers, methods: tuple[str, ...], peers: bool) -> dict[str, dict[str, float]]:
+Figures = dict[str, dict[str, float]]
+
+
+def compared(panel: Answers, methods: tuple[str, ...], peers: bool) -> Figures:
     """Return the figures of every method on one panel."""
     found = {method: measured(decode(panel.votes, method=method), panel.truth) for method in methods}
+    if panel.best_model is not None:
+        found["best model alone"] = {"right": panel.best_model}
     return found | (by_crowd_kit(panel.votes, panel.truth) if peers else {})
 
 
@@ -290,7 +296,8 @@ Rows = list[dict[str, Any]]
 
 def table(rows: Rows, kind: str) -> list[str]:
     """Return a Markdown table of one kind of panels: means, the worst panel against the best simple rule."""
-    names = list(dict.fromkeys(method for row in rows for method in row["figures"]))
+    names = list(dict.fromkeys([*METHODS, *(method for row in rows for method in row["figures"])]))
+    names = [name for name in names if all(name in row["figures"] for row in rows)]
     lines = [
         f"| {kind} ({len(rows)} panels) | right % | worst against majority | calibration error | AUC | "
         "open % | expected / real errors | after review for 95% |",
@@ -328,15 +335,20 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=2000, help="items of a simulated panel")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     parser.add_argument("--peers", action="store_true", help="measure crowd-kit's methods, too")
-    parser.add_argument("--keep", type=Path, help="write the figures of every panel to this file")
+    parser.add_argument("--keep", type=Path, help="add the figures of every panel to those in this file")
     parser.add_argument("-o", "--output", type=Path, help="write the tables here")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     found: dict[tuple[str, str], Rows] = defaultdict(list)
+    kept: dict[str, Figures] = {}
+    if given.keep and given.keep.exists():
+        kept = json.loads(given.keep.read_text())
     began = time.process_time()
     for half in given.half:
         for panel in panels_of(given, half):
-            figures = compared(panel, tuple(given.methods), given.peers)
+            new = compared(panel, tuple(given.methods), given.peers)
+            key = f"{half}, {panel.kind}, {panel.name}"
+            figures = kept[key] = kept.get(key, {}) | new
             found[half, panel.kind].append({"name": panel.name, "half": half, "figures": figures})
             shown = ", ".join(f"{name} {one['right']:.1f}" for name, one in figures.items())
             print(f"{panel.name}: {shown}", file=sys.stderr, flush=True)
@@ -347,7 +359,7 @@ def main() -> None:
         lines += ["", *table(rows, f"{half}: {kind}")]
     print("\n".join(lines))
     if given.keep:
-        given.keep.write_text(json.dumps([row for rows in found.values() for row in rows]))
+        given.keep.write_text(json.dumps(kept))
     if given.output:
         given.output.write_text("\n".join(lines) + "\n")
 
