@@ -84,7 +84,7 @@ class Asker:
         self._ids = ItemIds(items)
         size = len(self._ids)
         self._cost = _costs(panel, cost)
-        self._away = np.zeros(len(panel), dtype=np.bool_)
+        self._away = panel.left.copy()
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
         self._budget = _money(budget, "budget", self._cost[~self._away])
         self._total = _money(total, "total", self._cost[~self._away])

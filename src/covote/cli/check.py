@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,12 +70,14 @@ def check(
     if fix is not None:
         raise InputError("--fix needs a file of answers: covote check PANEL ANSWERS --fix names.csv")
     output.check_places(plot, plot_pairs, read=[panel_file])
-    panel = Panel.load(panel_file)
+    everyone = Panel.load(panel_file)
+    panel, gone = everyone.present, [*compress(everyone.names, everyone.left)]
     missing = panel.count_uncovered(redundancy)
     if as_json:
         output.say_json(
             {
                 "experts": len(panel),
+                "left": gone,
                 "classes": len(panel.classes),
                 "covers": panel.redundancy,
                 "asked": redundancy,
@@ -89,6 +92,8 @@ def check(
             }
         )
     else:
+        if gone:
+            output.say(f"Left: {some_of(gone)}. Their answers still count; what follows is without them.")
         _tell(panel, missing, redundancy)
         output.say_worst_case(panel)
         if missing:

@@ -84,7 +84,7 @@ def complete(
                 f"A new expert is priced at {panel.cost[-1]:g}, the mean of the others; "
                 "--new-cost changes it."
             )
-        output.say_covered(panel)
+        output.say_covered(panel.present)
         if added:
             _say_fewest(panel, "new experts")
         output.show_matrix(panel)
@@ -113,7 +113,7 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
         new = [str(panel.classes[k]) for k in (now & ~known).nonzero()[0]]
         if new:
             output.say(f"  {name} learns {', '.join(new)}")
-    output.say_covered(panel)
+    output.say_covered(panel.present)
     if lessons:
         _say_fewest(panel, "lessons")
     output.show_matrix(panel)

@@ -53,7 +53,7 @@ def simulate(
     accuracies = ACCURACIES if accuracy is None else (accuracy,)
     with output.progress_bar() as progress, output.warnings_as_lines():
         found = method_errors(
-            Panel.load(panel_file),
+            Panel.load(panel_file).present,
             methods,
             accuracies,
             items=items,

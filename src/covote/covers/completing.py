@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from numbers import Real
 from typing import Any
@@ -84,9 +85,9 @@ def complete(
 
     Returns
     -------
-    The given experts, then the new ones, named ``new-1``, ``new-2``, ... The certificate counts the new
-    experts; :func:`fillers` lists the classes that only fill a place. Ctrl-C during the search returns the
-    best panel so far.
+    The given experts, those who left included, then the new ones, named ``new-1``, ``new-2``, ... The
+    certificate counts the new experts; :func:`fillers` lists the classes that only fill a place. Ctrl-C
+    during the search returns the best panel so far.
 
     >>> panel = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [1, 3, 5]])
     >>> whole = complete(panel, 3)
@@ -96,6 +97,12 @@ def complete(
     redundancy = check_times(redundancy)
     effort_named(effort)
     check_count(seed, "seed", 0)
+    if panel.left.any():
+        whole = complete(
+            panel.present, size, redundancy=redundancy, teach=teach, new_cost=new_cost, effort=effort,
+            seed=seed, progress=progress,
+        )  # fmt: skip
+        return _with_those_who_left(panel, whole)
     price = _price(panel, new_cost)
     if teach:
         if new_cost is not None:
@@ -122,6 +129,15 @@ def complete(
     return _checked(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
 
 
+def _with_those_who_left(panel: Panel, whole: Panel) -> Panel:
+    """Return a panel that was completed without the experts who left, with them in their places."""
+    old, knows = len(panel.present), panel.knows.copy()
+    knows[~panel.left] = whole.knows[:old]
+    given = Panel(panel.classes, knows, panel.names, panel.cost, models=panel.models, left=panel.left)
+    new = whole.only(*whole.names[old:])
+    return replace(given + new.renamed(islice(_new_names(panel), len(new))), certificate=whole.certificate)
+
+
 def _price(panel: Panel, new_cost: float | None) -> float:
     if new_cost is None:
         return float(panel.cost.mean()) if len(panel) else 1.0
@@ -139,7 +155,7 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
     >>> fillers(whole, 2)
     [('a',)]
     """
-    counts, knows, found = panel.pair_counts(), panel.knows.copy(), []
+    counts, knows, found = panel.present.pair_counts(), panel.knows.copy(), []
     for row in knows[given:]:
         known = np.flatnonzero(row).tolist()
         found.append(tuple(panel.classes[k] for k in known if _unlearned(row, k, counts, redundancy)))

@@ -59,7 +59,7 @@ def select(
     Parameters
     ----------
     panel
-        The pool to choose from, with its costs.
+        The pool to choose from, with its costs; experts who have left are not chosen.
     redundancy
         How many experts must know each pair.
     keep
@@ -96,6 +96,7 @@ def select(
     redundancy = check_count(redundancy, "redundancy")
     effort_named(effort)
     check_count(seed, "seed", 0)
+    panel = panel.present
     required = _required(panel, keep)
     if goal is not None:
         check_choice("goal", goal, GOALS)

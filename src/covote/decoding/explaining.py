@@ -177,7 +177,7 @@ def advice(
     if len(tied) < 2:
         return ""
     index = [panel.class_index(name) for name in tied]
-    common = panel.knows[:, index].astype(np.int64)
+    common = panel.present.knows[:, index].astype(np.int64)
     apart = np.argwhere(np.triu(common.T @ common == 0, 1))
     if len(apart):
         one, other = tied[apart[0][0]], tied[apart[0][1]]
@@ -200,7 +200,7 @@ def _whom_to_ask(panel: Panel, label: Name | None, answers: Mapping[Name, Name |
         wanted[panel.class_index(label)] = True
     # Who knows the most unjudged classes; among those, who knows the label.
     gain = 2 * (panel.knows & unjudged).sum(axis=1) + (panel.knows & wanted).sum(axis=1)
-    gain[answered] = 0
+    gain[answered | panel.left] = 0
     first = [panel.names[i] for i in np.argsort(-gain, kind="stable") if gain[i] > 0][:ASKED]
     ask = f": ask {_either(first)}" if first else ", and the panel has no one else to ask"
     if not unjudged.any():

@@ -164,10 +164,11 @@ def _panel_with(panel: Panel, name: Name, stored: StoredProbabilities, more_clas
                 f"the panel and the table of expert {name!r} disagree about {some_of(other)}: the expert "
                 "knows the columns of the table; correct one of them"
             )
-        return Panel(classes, knows, panel.names, panel.cost, models=panel.models)
+        return Panel(classes, knows, panel.names, panel.cost, models=panel.models, left=panel.left)
     cost = [*panel.cost.tolist(), 1.0]
     models = [*panel.models, None]
-    return Panel(classes, [*knows.tolist(), mine], [*panel.names, name], cost, models=models)
+    left = [*panel.left.tolist(), False]
+    return Panel(classes, [*knows.tolist(), mine], [*panel.names, name], cost, models=models, left=left)
 
 
 def _by_expert(votes: Votes) -> list[tuple[Name, NDArray[np.float32]]]:

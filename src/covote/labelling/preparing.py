@@ -142,6 +142,11 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[ExpertSpec]:
             f"expert {without[0]!r} has no model ({len(without)} of {len(panel)} experts have none); write "
             'model = "..." below its name in the panel file'
         )
+    if panel.left.any():
+        raise InputError(
+            f"expert {panel.names[int(panel.left.argmax())]!r} has left and cannot be asked; remove it, or "
+            "its line left, from the panel file"
+        )
     found, refused = [], []
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
         try:

@@ -150,6 +150,16 @@ def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.f
     return vector
 
 
+def left_flags(left: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.bool_]:
+    """Check who has left (default: nobody); return a read-only copy."""
+    flags = np.zeros(len(names), np.bool_) if left is None else np.array(left)
+    if flags.shape != (len(names),) or (flags.size and flags.dtype != bool):
+        raise InputError(f"left must be one True or False per expert ({len(names)}), not {left!r}")
+    flags = flags.astype(np.bool_)
+    flags.flags.writeable = False
+    return flags
+
+
 def lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Name]) -> int:
     """Return the place of a name, or raise an error that suggests the name that was meant."""
     try:

@@ -21,6 +21,7 @@ from covote.panel.checks import (
     cost_vector,
     knows_matrix,
     knows_of_blocks,
+    left_flags,
     lookup,
     unique_names,
     zeros,
@@ -100,6 +101,9 @@ class Panel:
         One finite, non-negative cost per expert (default: 1 each).
     models
         The model that answers for each expert, as written in a panel file; stored unchanged.
+    left
+        Whether each expert has left (default: nobody). Answers of experts who left still count; they are not
+        asked, and do not cover pairs for :func:`covote.complete`, :func:`covote.select` and `covote check`.
     certificate
         The proof that comes with the panel, if covote built it.
 
@@ -115,6 +119,7 @@ class Panel:
     names: tuple[Name, ...]
     cost: NDArray[np.float64]
     models: tuple[Any, ...]
+    left: NDArray[np.bool_]
     certificate: Certificate | None = field(default=None)
 
     def __init__(
@@ -125,6 +130,7 @@ class Panel:
         cost: ArrayLike | None = None,
         *,
         models: Sequence[Any] | None = None,
+        left: ArrayLike | None = None,
         certificate: Certificate | None = None,
     ) -> None:
         checked_classes = class_names(classes)
@@ -154,6 +160,7 @@ class Panel:
         put(self, "names", checked_names)
         put(self, "cost", cost_vector(cost, checked_names))
         put(self, "models", tuple(models))
+        put(self, "left", left_flags(left, checked_names))
         put(self, "certificate", certificate)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -162,7 +169,7 @@ class Panel:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Copies in other processes are read-only, like the original.
-        for name in ("knows", "cost"):
+        for name in ("knows", "cost", "left"):
             state[name].flags.writeable = False
         self.__dict__.update(state)
 
@@ -175,6 +182,7 @@ class Panel:
         cost: ArrayLike | None = None,
         *,
         models: Sequence[Any] | None = None,
+        left: ArrayLike | None = None,
         certificate: Certificate | None = None,
     ) -> Panel:
         """Build a panel from what each expert knows: lists of classes, or "all".
@@ -202,7 +210,7 @@ class Panel:
         rows = [list(checked_classes if _is_all(block) else block) for block in blocks]
         labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
         knows = knows_of_blocks(checked_classes, rows, labels)
-        return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
+        return cls(checked_classes, knows, labels, cost, models=models, left=left, certificate=certificate)
 
     # Who knows what
 
@@ -367,6 +375,16 @@ class Panel:
         gone = {self.expert_index(name) for name in names}
         return self._rows([i for i in range(len(self.names)) if i not in gone])
 
+    @cached_property
+    def present(self) -> Panel:
+        """The panel of the experts who have not left.
+
+        >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"], left=[False, True])
+        >>> panel.redundancy, panel.present.redundancy
+        (2, 1)
+        """
+        return self._rows(np.flatnonzero(~self.left).tolist()) if self.left.any() else self
+
     def _rows(self, rows: Sequence[int]) -> Panel:
         return Panel(
             self.classes,
@@ -374,6 +392,7 @@ class Panel:
             [self.names[i] for i in rows],
             self.cost[list(rows)],
             models=[self.models[i] for i in rows],
+            left=self.left[list(rows)],
         )
 
     def renamed(self, names: Iterable[Name]) -> Panel:
@@ -405,6 +424,7 @@ class Panel:
             self.names + other.names,
             np.concatenate([self.cost, other.cost]),
             models=self.models + other.models,
+            left=np.concatenate([self.left, other.left]),
         )
 
     # Files
@@ -435,10 +455,13 @@ class Panel:
     def to_dict(self) -> dict[str, Any]:
         """Return the panel as plain lists and dicts, in the structure of panel files."""
         experts = []
-        for name, known, cost, model in zip(self.names, self.blocks(), self.cost, self.models, strict=True):
+        rows = zip(self.names, self.blocks(), self.cost, self.left.tolist(), self.models, strict=True)
+        for name, known, cost, left, model in rows:
             expert: dict[str, Any] = {"name": name, "knows": list(known)}
             if cost != 1:
                 expert["cost"] = int(cost) if cost == int(cost) else float(cost)
+            if left:
+                expert["left"] = True
             if model is not None:
                 expert["model"] = model
             experts.append(expert)
@@ -454,6 +477,7 @@ class Panel:
             [expert["name"] for expert in experts],
             [expert.get("cost", 1) for expert in experts],
             models=[expert.get("model") for expert in experts],
+            left=[expert.get("left", False) for expert in experts],
         )
 
     # Display
@@ -477,6 +501,7 @@ class Panel:
         content = hashlib.blake2b(repr((self.classes, self.names, self.knows.shape)).encode())
         content.update(np.packbits(self.knows).data)
         content.update((self.cost + 0.0).data)  # 0 and -0 are the same cost
+        content.update(self.left.data)
         return content.digest()
 
     def __eq__(self, other: object) -> bool:

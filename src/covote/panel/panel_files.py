@@ -28,9 +28,10 @@ from covote.tables.dialect import (
 )
 from covote.tables.sheets import read_sheet
 
-_OF_AN_EXPERT = ("name", "knows", "cost", "model")
+_OF_AN_EXPERT = ("name", "knows", "cost", "left", "model")
 _TABLES = ("csv", "tsv", "xlsx")
-_OWN_TABLE = '"expert","cost"'  # the beginning of the CSV files that are written here
+_OWN_TABLES = ('"expert","cost"', '"expert","left","cost"')
+"""The beginnings of the CSV files that are written here."""
 
 
 def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
@@ -101,7 +102,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         if surplus:
             raise InputError(
                 f"expert {named['name']!r} has an unexpected entry {surplus[0]!r}; an expert has "
-                "name, knows, cost and model, and next to a model its options"
+                "name, knows, cost, left and model, and next to a model its options"
             )
         if named.get("knows") == "all":
             named["knows"] = list(data["classes"])
@@ -110,6 +111,10 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(named.get("knows"), list):
             raise InputError(
                 f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."], or "all"'
+            )
+        if not isinstance(named.get("left", False), bool):
+            raise InputError(
+                f"expert {named['name']!r} has left = {named['left']!r}; write true if they have left"
             )
         checked.append(named)
     return checked
@@ -198,22 +203,24 @@ def _csv_dumps(data: Mapping[str, Any]) -> str:
     out = io.StringIO()
     # Everything is quoted, so that names with line breaks or blanks at their ends are read back unchanged.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(["expert", "cost", *map(cell_of, data["classes"])])
+    gone = any(expert.get("left") for expert in data["experts"])
+    writer.writerow(["expert", *["left"] * gone, "cost", *map(cell_of, data["classes"])])
     for expert in data["experts"]:
         known = set(expert["knows"])
         marks = ["1" if name in known else "0" for name in data["classes"]]
-        writer.writerow([cell_of(expert["name"]), repr(expert.get("cost", 1)), *marks])
+        left = ["1" if expert.get("left") else "0"] * gone
+        writer.writerow([cell_of(expert["name"]), *left, repr(expert.get("cost", 1)), *marks])
     return out.getvalue()
 
 
 def _table_loads(text: str) -> dict[str, Any]:
-    if not text.startswith(_OWN_TABLE):
+    if not text.startswith(_OWN_TABLES):
         return panel_of_rows(split(text))
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}") from error
-    return matrix(rows)
+    return matrix(rows, rows[0].index("cost"), 1 if rows[0][1] == "left" else None)
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from covote.arguments import shown
@@ -24,6 +25,7 @@ from covote.tables.words import (
     EXPERTS,
     ITEMS,
     KNOWS,
+    LEFT,
     NOTES,
     fold_accents,
     is_called,
@@ -83,7 +85,8 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     if pair is not None:
         return _long(rows, *pair)
     if len(rows) == 1 or _is_matrix(rows):
-        return matrix(_without_remarks(_without_totals(_upright(rows))))
+        rows = _without_remarks(_without_totals(_upright(rows)))
+        return matrix(rows, _cost_column(rows), _left_column(rows[0]))
     if len(rows[0]) == 3 and all(
         any(is_called(h, names) for h in rows[0]) for names in (ITEMS, EXPERTS, CLASSES)
     ):
@@ -134,6 +137,22 @@ def _is_cost(heading: str) -> bool:
     return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
 
 
+def _left_column(head: list[str]) -> int | None:
+    """Return the column that says who has left; next to "right", "left" is a class.
+
+    >>> _left_column(["doctor", "skin", "Left"]), _left_column(["doctor", "left", "right"])
+    (2, None)
+    """
+    if any(fold_accents(name) in ("right", "rechts", "droite") for name in head):
+        return None
+    return next((c for c, name in enumerate(head) if c and is_called(name, LEFT)), None)
+
+
+def _has_left(row: list[str], column: int | None) -> bool:
+    """Whether the cell that says whether an expert has left holds a mark, or a date."""
+    return column is not None and column < len(row) and fold_accents(row[column]) not in _NOT_KNOWN | {""}
+
+
 def panel_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the first sheet of a workbook that says who knows what; None if there is none."""
     return next((name for name, rows in sheets.items() if is_panel_table([*rows])), None)
@@ -167,7 +186,7 @@ def _is_matrix(rows: Rows) -> bool:
         return False
     others = {
         c for c, name in enumerate(rows[0]) if _is_cost(name) or is_total(name) or is_called(name, NOTES)
-    }
+    } | {_left_column(rows[0])}
     body = [row for row in rows[1:] if not is_total(row[0]) and not _is_cost(row[0])]
     said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
     marks = sum(map(_is_mark, said))
@@ -209,14 +228,16 @@ def _numbered(body: Rows) -> Iterator[tuple[int, list[str]]]:
         yield getattr(row, "number", place), row
 
 
-def matrix(rows: Rows) -> dict[str, Any]:
-    """Return the panel of a matrix: its first row names the classes, its first column the experts."""
+def matrix(rows: Rows, cost: int | None, left: int | None) -> dict[str, Any]:
+    """Return the panel of a matrix: its first row names the classes, its first column the experts.
+
+    `cost` and `left` are the columns of costs, and of who has left.
+    """
     head, body = rows[0], rows[1:]
     for number, row in enumerate(body, start=2):
         if len(row) != len(head):
             raise _ragged(number, rows)
-    cost = _cost_column(head, body)
-    columns = [c for c in range(1, len(head)) if c != cost]
+    columns = [c for c in range(1, len(head)) if c not in (cost, left)]
     problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
     problems += [f"row {n} has no expert in the first column" for n, row in _numbered(body) if not row[0]]
     wrong = [
@@ -239,6 +260,8 @@ def matrix(rows: Rows) -> dict[str, Any]:
         expert: dict[str, Any] = {"name": name_of(row[0]), "knows": known}
         if cost is not None:
             expert["cost"] = price
+        if _has_left(row, left):
+            expert["left"] = True
         experts.append(expert)
     return {"classes": [name_of(head[c]) for c in columns], "experts": experts}
 
@@ -256,7 +279,8 @@ def _without_totals(rows: Rows) -> Rows:
 
 def _without_remarks(rows: Rows) -> Rows:
     """Return a matrix without the columns that are not classes: remarks, and columns without a tick."""
-    columns = {c: [row[c] for row in rows[1:] if c < len(row)] for c in range(1, len(rows[0]))}
+    left = _left_column(rows[0])
+    columns = {c: [row[c] for row in rows[1:] if c < len(row)] for c in range(1, len(rows[0])) if c != left}
     remarks = {c for c in columns if is_called(rows[0][c], NOTES) and not all(map(_is_mark, columns[c]))}
     others = {
         c: name
@@ -290,11 +314,11 @@ def _numbers(cells: list[str]) -> bool:
     return all(re.fullmatch(r"\d*", cell) for cell in cells)
 
 
-def _cost_column(head: list[str], body: Rows) -> int | None:
+def _cost_column(rows: Rows) -> int | None:
     """Return the column of costs: the second one by its name, or another one that also holds no marks."""
-    for c, name in enumerate(head):
+    for c, name in enumerate(rows[0]):
         if c and _is_cost(name):
-            cells = {fold_accents(row[c]) for row in body}
+            cells = {fold_accents(row[c]) for row in rows[1:] if c < len(row)}
             if c == 1 or not cells <= _KNOWN | _NOT_KNOWN | {""}:
                 return c
     return None
@@ -316,7 +340,10 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
     """Return the columns (expert, class, mark) of a table with a row for each class that an expert knows."""
     experts = [c for c, name in enumerate(head) if is_called(name, EXPERTS)]
     classes = [c for c, name in enumerate(head) if is_called(name, CLASSES | KNOWS) and c not in experts[:1]]
-    rest = [c for c, name in enumerate(head) if not _is_cost(name) and not is_called(name, NOTES)]
+    left = _left_column(head)
+    rest = [
+        c for c, name in enumerate(head) if c != left and not _is_cost(name) and not is_called(name, NOTES)
+    ]
     if len(experts) != 1 or not classes or len(rest) > 3:
         return None
     if len(rest) == 2 and len(classes) == 1:
@@ -344,6 +371,8 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
     costs, wrong = _costs(body, cost)
     if empty + wrong:
         raise InputError("; ".join(empty[:_SHOWN] + wrong))
+    left = _left_column(rows[0])
+    gone = {row[who] for row in body if _has_left(row, left)}
     names = [row[who] for row in body]
     once = len(set(names)) == len(names)
     found: dict[str, list[str]] = {}
@@ -358,7 +387,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
             raise InputError(
                 f"expert {row[who]!r} costs {prices[row[who]]:g} and also {price:g}; keep one of them"
             )
-    return _panel(found, classes, prices)
+    return _panel(found, classes, prices, gone)
 
 
 def _lists(rows: Rows) -> dict[str, Any]:
@@ -380,7 +409,7 @@ def _lists(rows: Rows) -> dict[str, Any]:
             f"a row names a class twice, so these seem to be answers and not a panel ({', '.join(rows[0])}); "
             "look at answers with covote check PANEL VOTES"
         )
-    return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts), {})
+    return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts))
 
 
 def _listed(cell: str) -> list[str]:
@@ -388,7 +417,12 @@ def _listed(cell: str) -> list[str]:
     return [part for part in _SEVERAL.split(cell.strip()) if part]
 
 
-def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str, float]) -> dict[str, Any]:
+def _panel(
+    known: dict[str, list[str]],
+    classes: dict[str, None],
+    cost: Mapping[str, float] = MappingProxyType({}),
+    gone: Container[str] = (),
+) -> dict[str, Any]:
     before = {part for parts in known.values() for part in parts}
     known = expand_ranges(known)
     unknown = [name for name in classes if name not in before]
@@ -400,5 +434,7 @@ def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str
         expert: dict[str, Any] = {"name": name_of(name), "knows": [*dict.fromkeys(map(name_of, some))]}
         if name in cost:
             expert["cost"] = cost[name]
+        if name in gone:
+            expert["left"] = True
         experts.append(expert)
     return {"classes": [name_of(part) for part in everything], "experts": experts}

@@ -24,7 +24,9 @@ def summary(panel: Panel) -> str:
     """Return one line: the numbers of experts and classes, the sizes, and the coverage."""
     experts, classes = panel.knows.shape
     sizes = panel.sizes
+    gone, panel = int(panel.left.sum()), panel.present
     parts = [f"{experts} expert{'s' * (experts != 1)}", f"{classes} class{'es' * (classes != 1)}"]
+    parts[0] += f" ({gone} left)" if gone else ""
     if experts:
         low, high = int(sizes.min()), int(sizes.max())
         parts.append(f"size {low}" if low == high else f"sizes {low} to {high}")

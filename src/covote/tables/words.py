@@ -39,6 +39,11 @@ KNOWS = words(
 """What people call the list of what an expert knows."""
 COSTS = words("cost price fee rate costperanswer priceperanswer kosten prei honorar cout")
 """What people call the cost of an expert."""
+LEFT = words(
+    "left leftat lefton leftsince gone departed retired resigned inactive former ausgeschieden ehemalig "
+    "inaktiv parti inactif"
+)
+"""What people call the column that says whether, or since when, an expert has left."""
 NO_ANSWER = words(
     "? ?? ??? - -- --- . .. ... / na n/a #n/a nan null nil ka k/a unknown unbekannt missing noanswer "
     "notanswered notasked keineangabe keineantwort skip skipped dontknow donotknow idontknow notsure "
