@@ -65,6 +65,11 @@ def at_times(batch):
 def shapeless(batch):
     return ["dog"]
 
+def sure(batch):
+    right = np.asarray(batch["x"]) == 3
+    chance = np.where(np.asarray(batch["n"]) % 2, 0.6, 0.99)
+    return np.stack([np.where(right, 1 - chance, chance), np.where(right, chance, 1 - chance)], axis=1)
+
 def unsure(batch):
     soft = np.full((len(batch["x"]), 2), 0.5)
     soft[::2] = np.nan
@@ -210,6 +215,30 @@ def test_probabilities_and_items_to_review_are_written(covote, folder):
     ran = run_label(covote, "--method", "authority", "--proba", "proba.csv", output="other.parquet")
     assert ran.status == 2
     assert not (folder / "other.answers.sqlite").exists()
+
+
+def test_probabilities_count_although_other_experts_give_none(covote, folder):
+    panel = save_panel(folder, ["a", "b", "c", "sure"])
+    ran = run_label(covote, "--proba", "proba.parquet", "--json")
+    assert ran.status == 0, ran.err
+    said = json.loads(ran.out)
+    assert (said["probabilities"], said["without_probabilities"]) == (True, ["a", "b", "c"])
+    assert "the probabilities of 1 of them decide ties" in run_label(covote).out
+    x = np.load(folder / "data.npy")[:, 0]
+    dense = [[k if CLASSES[k] in known else CLASSES.index(known[0]) for known in BLOCKS] for k in x]
+    soft = np.full((ITEMS, 9), np.nan)
+    chance = np.where(np.arange(ITEMS) % 2, 0.6, 0.99)
+    soft[:, 7], soft[:, 8] = np.where(x == 3, [1 - chance, chance], [chance, 1 - chance])
+    ids = [f"i{n:04d}" for n in range(ITEMS)]
+    votes = Votes.from_dense(dense, panel, ids, soft)
+    found, expected = pq.read_table("labels.parquet"), decode(votes).to_arrow()
+    assert found.column("label").to_pylist() == expected.column("label").to_pylist()
+    np.testing.assert_allclose(found.column("confidence"), expected.column("confidence"), atol=1e-6)
+    plain = decode(Votes.from_dense(dense, panel, ids)).to_arrow()
+    assert not np.allclose(plain.column("confidence"), expected.column("confidence"), atol=1e-4)
+    ran = covote("decode", "labels.answers.sqlite", "--panel", "panel.toml", "-o", "again.parquet")
+    assert ran.status == 0, ran.err
+    assert pq.read_table("again.parquet").equals(found)
 
 
 def label_process(folder, *options, **environment):

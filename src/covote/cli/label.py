@@ -205,13 +205,12 @@ def label(
         return
     for note in notes:
         output.complain(f"Warning: {note}")
-    by_chance = found.soft and found.outcome.method == "learned"
     if found.by_position:
         output.say(
             f"Note: {data.name} has no column item, task or id, so the items are called 0, 1, 2, ... in its "
             "order, which must not change; name the column with --id."
         )
-    _tell(found, ask, by_chance)
+    _tell(found, ask)
     outcomes.tell(found.outcome, time.monotonic() - started, method)
     output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
@@ -276,10 +275,6 @@ def _notes(found: Labelling) -> list[str]:
         )
     elif notes:
         notes.append("where answers are missing, the other experts still cover every pair of classes")
-    if found.plain:
-        notes.append(
-            f"no expert's probabilities are used, because {output.first_of(found.plain, 6)} gave none"
-        )
     return notes
 
 
@@ -297,15 +292,19 @@ def _failure(run: ExpertRun) -> str:
     return "; ".join([f"{run.reason}{often} ({some} are missing)", *others])
 
 
-def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
+def _tell(found: Labelling, ask: str) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
     there = sum(run.before for run in found.experts)
     before = f" ({there:,} of {wanted:,} answers were there already)" if there else ""
-    output.say(
-        f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
-        f"{'; their probabilities decide ties' if by_chance else ''}."
-    )
+    decide = ""
+    if found.soft and found.outcome.method == "learned":
+        plain = len(found.without_probabilities)
+        whose = (
+            f"the probabilities of {len(found.experts) - plain} of them" if plain else "their probabilities"
+        )
+        decide = f"; {whose} decide ties"
+    output.say(f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}{decide}.")
     if ask != "everyone":
         saved = found.questions - wanted
         cost = dict(zip(found.outcome.panel.names, found.outcome.panel.cost.tolist(), strict=True))
@@ -350,7 +349,7 @@ def _summary(found: Labelling, ask: str) -> dict[str, Any]:
         "saved": found.questions - wanted if ask != "everyone" else 0,
         "unsettled": found.unsettled,
         "probabilities": found.soft,
-        "without_probabilities": list(found.plain),
+        "without_probabilities": list(found.without_probabilities),
         "uncovered": [list(pair) for pair in found.uncovered],
         "answers": str(found.answers),
     }

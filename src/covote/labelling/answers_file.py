@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from covote.errors import FileError
 from covote.tables.arrow_names import NOT_ASKED
-from covote.tables.stored_answers import SCHEMA, SEALED, STEP, StoredAnswers
+from covote.tables.stored_answers import NO_ANSWER, SCHEMA, SEALED, STEP, StoredAnswers
 
 ENDING = ".answers.sqlite"
 WAIT = 60.0
@@ -173,8 +173,9 @@ class AnswersFile(StoredAnswers):
     # Answers
 
     def has_answers(self, expert: Any) -> bool:
-        """Whether there is any answer of an expert."""
-        return bool(self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert)))
+        """Whether there is any answer of an expert that can be used."""
+        query = f"SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND label <> {NO_ANSWER})"
+        return bool(self._value(query, self._key(expert)))
 
     def count(self, expert: Any) -> int:
         """Return how many items an expert was asked about."""

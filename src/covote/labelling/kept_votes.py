@@ -21,7 +21,7 @@ _ROOM = 1 << 29  # bytes of votes that are kept in memory
 class KeptVotes:
     """The answers of a run as votes, a part at a time or at once.
 
-    Probabilities are used if every expert that answered gives them.
+    Where some experts give probabilities, they are NaN in the answers of the others.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class KeptVotes:
 
     @cached_property
     def without_probabilities(self) -> list[int]:
-        """The experts that answered without probabilities."""
-        return [i for i in self._experts if not self._kept.soft(self.panel.names[i])]
+        """The experts without probabilities."""
+        return [i for i in self._experts if not self._kept.has_probabilities(self.panel.names[i])]
 
     @property
     def soft(self) -> bool:
-        """Whether every expert that answered gives probabilities."""
-        return not self.without_probabilities
+        """Whether some expert gives probabilities."""
+        return len(self.without_probabilities) < len(self._experts)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -97,7 +97,7 @@ class KeptVotes:
             codes = np.append(np.flatnonzero(self.panel.knows[i]), [NONE_OF_MINE, NOT_ASKED])
             columns[:, i] = codes[np.where(given, label, NOT_ASKED)]
             if soft is not None:
-                chances = self._kept.probabilities(name, start, stop, int(sizes[i]))
-                soft[:, ends[i] - sizes[i] : ends[i]] = np.where(given[:, None], chances, 0)
+                mine = slice(ends[i] - sizes[i], ends[i])
+                soft[:, mine] = self._kept.probabilities(name, start, stop, int(sizes[i]))
         ids = self._ids[start:stop]
         return Votes.from_dense(columns, self.panel, items=ids, probabilities=soft)

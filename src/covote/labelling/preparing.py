@@ -222,13 +222,17 @@ def _compared(
     """Compare what kept answers were about with what is there now.
 
     Returns the experts whose answers are out of date, with the reason, which is an error unless `refresh`
-    says that they are to be asked again; and those whose answers move with their images.
+    says that they are to be asked again, or none of the answers could be used (the reason is empty); and
+    those whose answers move with their images.
     """
     stale, moving = {}, []
     for candidate in candidates:
         name, now = candidate.name, {**facts, **facts_of(candidate)}
         before = kept.about(name)
-        if before is None or before == now or not kept.has_answers(name):
+        if before is None or before == now:
+            continue
+        if not kept.has_answers(name):
+            stale[name] = ""
             continue
         changed = next((key for key in now if before.get(key) != now[key]), "expert")
         stays = move.data is not None and before == {**now, "data": move.data}
@@ -236,9 +240,10 @@ def _compared(
             moving.append(name)
         if not stays or move.loses(kept, name):
             stale[name] = _words(changed, candidate, before, now, data)
-    if stale and not refresh:
-        name, why = next(iter(stale.items()))
-        more = f" (and {len(stale) - 1} more experts)" if len(stale) > 1 else ""
+    lost = [(name, why) for name, why in stale.items() if why]
+    if lost and not refresh:
+        name, why = lost[0]
+        more = f" (and {len(lost) - 1} more experts)" if len(lost) > 1 else ""
         raise InputError(
             f"{kept.path} has out-of-date answers from expert {name!r}{more}: {why}. Use --refresh to ask "
             "again only where answers are out of date, or choose another -o"

@@ -95,9 +95,9 @@ class Labelling:
     questions
         How many questions (expert and item) all experts about all items would have been.
     soft
-        Whether the experts' probabilities were used.
-    plain
-        The experts that gave none while others did, so that none were used.
+        Whether some experts gave probabilities, which are used.
+    without_probabilities
+        The experts that gave none while others did.
     answers
         The file in which the answers are kept.
     unsettled
@@ -114,7 +114,7 @@ class Labelling:
     soft: bool
     answers: Path
     silent: Panel | None = field(default=None)
-    plain: tuple[Name, ...] = ()
+    without_probabilities: tuple[Name, ...] = ()
     unsettled: int = 0
     over_budget: bool = False
     by_position: bool = False
@@ -482,7 +482,7 @@ class Run:
             votes.soft,
             self._kept.path or Path(),
             self._panel.without(*away) if away else None,
-            plain if len(plain) < len(self._panel) else (),
+            plain if votes.soft else (),
             0 if self._asker is None else int(self._asker.stuck.sum()),
             self.over_budget,
             self._ready.place.id is None and isinstance(self._ready.data, Table),

@@ -208,16 +208,18 @@ class StoredAnswers:
                 raise ValueError(f"a label of expert {expert!r} is not one of the {known} that it knows")
         return found
 
-    def soft(self, expert: Any) -> bool:
-        """Whether every answer of an expert has probabilities."""
-        return not self._value(
-            "SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND probabilities IS NULL "
-            f"AND label <> {NO_ANSWER})",
-            self._key(expert),
+    def has_probabilities(self, expert: Any) -> bool:
+        """Whether some answer of an expert has probabilities."""
+        return bool(
+            self._value(
+                "SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND probabilities IS NOT NULL "
+                f"AND label <> {NO_ANSWER})",
+                self._key(expert),
+            )
         )
 
     def probabilities(self, expert: Any, start: int, stop: int, width: int) -> NDArray[np.float32]:
-        """Return (items x what the expert knows) its probabilities for the items start:stop; 0 if none."""
+        """Return (items x what the expert knows) its probabilities for the items start:stop; NaN if none."""
         rows = self._rows(
             "SELECT item, probabilities FROM answers WHERE expert = ? AND item >= ? AND item < ? "
             "AND probabilities IS NOT NULL",
@@ -225,7 +227,7 @@ class StoredAnswers:
             start,
             stop,
         )
-        found = np.zeros((stop - start, width), dtype=np.float32)
+        found = np.full((stop - start, width), np.nan, dtype=np.float32)
         if rows:
             items, chances = zip(*rows, strict=True)
             if any(len(chance) != 4 * width for chance in chances):
@@ -280,13 +282,13 @@ def _schema(file: StoredAnswers) -> pa.Schema:
     whole = file.numbered()
     columns = {"item": pa.int64() if whole else pa.string(), "expert": names, "label": names}
     experts = file.experts()
-    if experts and all(map(file.soft, experts)):
+    if any(map(file.has_probabilities, experts)):
         columns["probabilities"] = pa.list_(pa.float32())
     return pa.schema(columns)
 
 
 def read_votes(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the votes of a file of answers: item, expert, label, and probabilities if all answers have them.
+    """Yield the votes of a file of answers: item, expert, label, and probabilities if some answers have them.
 
     The answers to an item are together; items come in the order of the data.
     """

@@ -50,11 +50,11 @@ def checked_probabilities(
 def ragged_probabilities(
     probabilities: ArrayLike | None, expert: NDArray[Any], panel: Panel
 ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None, NDArray[np.int64] | None]:
-    """Return (per vote, per known class, where each vote's classes start)."""
+    """Return (per vote, per known class, where each vote's classes start); NaN is no probability."""
     if probabilities is None:
         return None, None, None
     flat = np.ascontiguousarray(probabilities, dtype=np.float32)
-    wrong = np.flatnonzero(~((flat >= 0) & (flat <= 1)))
+    wrong = np.flatnonzero((flat < 0) | (flat > 1))
     if len(wrong):
         raise InputError(f"probability {wrong[0]}: {flat[wrong[0]]} is not between 0 and 1")
     if flat.shape == expert.shape:
@@ -110,7 +110,7 @@ def contradiction(
 def checked_column(
     column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64], panel: Panel
 ) -> pa.Array:
-    """Return the column of probabilities of a long table as float32, or lists of them.
+    """Return the column of probabilities of a long table as float32, or lists of them; NaN where it is empty.
 
     `who` and `what` are the indices of expert and class of every row, -1 if a row is not a vote; `rows` are
     the row numbers for messages.
@@ -125,8 +125,9 @@ def checked_column(
         raise InputError(f"probabilities must be numbers between 0 and 1 ({error})") from error
     voted, owner, values = who >= 0, np.arange(len(who)), column
     if lists:
-        lengths = np.asarray(column.value_lengths().fill_null(0))
         sizes = panel.sizes[np.maximum(who, 0)]
+        empty = voted & np.asarray(column.is_null())
+        lengths = np.where(empty, sizes, column.value_lengths().fill_null(0))
         wrong = np.flatnonzero(voted & (lengths != sizes))
         if len(wrong):
             p = int(wrong[0])
@@ -134,9 +135,12 @@ def checked_column(
                 f"row {rows[p]}: {lengths[p]} probabilities of expert {panel.names[int(who[p])]!r}, which "
                 f"knows {sizes[p]} classes; give one for each class it knows, in the order of the panel"
             )
-        owner, values = np.repeat(owner, lengths), column.flatten()
-    chances = values.to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(~((chances >= 0) & (chances <= 1)) & voted[owner])
+        owner, starts = np.repeat(owner, lengths), np.append(0, np.cumsum(lengths))
+        values = np.full(starts[-1], np.nan, dtype=np.float32)
+        values[~empty[owner]] = column.flatten()
+        column = pa.LargeListArray.from_arrays(starts, values)
+    chances = np.asarray(values, dtype=np.float32)
+    wrong = np.flatnonzero(((chances < 0) | (chances > 1)) & voted[owner])
     if len(wrong):
         more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
         raise InputError(
@@ -144,7 +148,6 @@ def checked_column(
             f"correct it or remove the row{more}"
         )
     if lists:
-        starts = np.concatenate([[0], np.cumsum(lengths)])
         found = contradiction(chances, starts, who, what, panel)
         if found is not None:
             raise InputError(f"row {rows[found[0]]}: {found[1]}")

@@ -54,9 +54,11 @@ def test_what_is_read_is_what_was_written(path, soft):
         assert file.labels("ann", 2, 9).tolist() == [-1, *label.tolist(), -1]
         assert file.asked("ann", 10).nonzero()[0].tolist() == [3, 4, 5, 7]
         assert file.note("ann") == "answered 'Zoë'"
-        assert file.soft("ann") is soft
+        assert file.has_probabilities("ann") is soft
         found = file.probabilities("ann", 3, 8, 3)
-        kept = np.where((label != NOT_ASKED)[:, None], chances, 0) if soft else np.zeros((5, 3))
+        kept = np.full((5, 3), np.nan)
+        if soft:
+            kept[label != NOT_ASKED] = chances[label != NOT_ASKED]
         np.testing.assert_array_equal(found, kept)
 
 
@@ -92,7 +94,8 @@ def test_answers_move_with_their_items(path):
         with file.transaction():
             file.move("ann", np.array([2, -1, 0, 3, 9]))
         assert file.labels("ann", 0, 5).tolist() == [2, NOT_ASKED, 0, 0, NOT_ASKED]
-        assert file.probabilities("ann", 0, 3, 3).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+        expected = [[0, 0, 1], [np.nan] * 3, [1, 0, 0]]
+        np.testing.assert_array_equal(file.probabilities("ann", 0, 3, 3), expected)
         assert file.labels("bob", 0, 5).tolist() == [2, 2, 2, 2, NOT_ASKED]
 
 

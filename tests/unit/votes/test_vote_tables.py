@@ -216,8 +216,26 @@ class TestProbabilities:
         again = Votes.from_table(votes.to_arrow(), PANEL, layout="ragged")
         assert (again.class_probability == votes.class_probability).all()
 
+    @pytest.mark.parametrize(
+        ("column", "given", "expected"),
+        [
+            ("probability", [0.9, None, 0.7, 0.6, None], [0.9, 0.7, 0.6, None]),
+            (
+                "probabilities",
+                [[0.9, 0.1], None, [0.7, 0.3], [0.6, 0.4], None],
+                [0.9, 0.1, 0.7, 0.3, 0.6, 0.4, None, None],
+            ),
+        ],
+    )
+    def test_an_answer_without_one_among_answers_with_one(self, column, given, expected):
+        votes = Votes.from_table({**LONG, column: given}, PANEL, layout="ragged")
+        found = votes.vote_probability if column == "probability" else votes.class_probability
+        np.testing.assert_allclose(found, np.array(expected, dtype=float), rtol=1e-6)
+        labels = decode(votes)
+        assert labels.to_arrow().column("label").to_pylist()[0] == "cat"
+        assert labels.value.tolist() == decode(votes.to_dense()).value.tolist()
+
     def test_mistakes(self):
-        assert "row 2: nan" in mistake({**LONG, "probability": [0.9, None, 0.7, 0.6, None]})
         assert "row 1: 1.5" in mistake({**LONG, "probability": [1.5, 0.5, 0.7, 0.6, None]})
         lists = [[0.9, 0.1], [0.2, 0.8], [0.7], [0.6, 0.4], None]
         assert "row 3: 1 probabilities of expert 'bob'" in mistake({**LONG, "probabilities": lists})
