@@ -10,6 +10,7 @@
     python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of studio/tests/unit
     python benchmarks/studio.py logins --people 200
     python benchmarks/studio.py taps --taps 10000
+    python benchmarks/studio.py uploads --files 200
 
 Server, database and the people who answer share one machine.
 """
@@ -39,7 +40,7 @@ from covote_studio.context import open_studio
 from covote_studio.editing.classes import NewClass, add_classes
 from covote_studio.exchange import importing
 from covote_studio.people import credentials, managing
-from covote_studio.people.roster import options_of
+from covote_studio.people.expertise import options_of
 from covote_studio.rules import ADAPTIVE
 from covote_studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
 
@@ -595,6 +596,92 @@ def logins(options: argparse.Namespace) -> None:
         studio.stop()
 
 
+def uploads(options: argparse.Namespace) -> None:
+    """Send files that are damaged, huge or hostile, one after another, and time other pages meanwhile."""
+    import http.client
+    import threading
+    from urllib.parse import quote
+
+    from benchmarks.hostile_files import files
+
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        studio = open_studio(Path(place) / "project")
+        with studio.database.write() as connection:
+            add_classes(connection, [NewClass("cat"), NewClass("dog")])
+            owner = f"{studio.cookie}={credentials.new_secret(connection, 'session', 1)}"
+        importing.add_items(studio.database, [(f"item {n}", "text", f"text {n}", None) for n in range(1000)])
+        server = Server(Path(place) / "project", None)
+        server.wait()
+        pages: list[float] = []
+        over = threading.Event()
+
+        def asked(method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+            line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+            line.request(method, path, body, {"Cookie": owner, "Sec-Fetch-Site": "same-origin", **headers})
+            got = line.getresponse()
+            return got.status, got.read()
+
+        def visitor() -> None:
+            n = 0
+            while not over.is_set():
+                began = time.perf_counter()
+                status, _ = asked("GET", ("/items", "/people", "/label", "/board")[n % 4], Accept="text/html")
+                assert status == 200, status
+                pages.append((time.perf_counter() - began) * 1000)
+                n += 1
+                over.wait(0.05)
+
+        def memory() -> float:
+            status = Path(f"/proc/{server.process.pid}/status").read_text()
+            return (
+                int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1000
+            )
+
+        other = threading.Thread(target=visitor)
+        other.start()
+        outcomes: dict[str, int] = {}
+        wrong, slowest, cpu = [], (0.0, ""), server.cpu()
+        for name, content in files(options.files, options.seed):
+            before, began = memory(), time.perf_counter()
+            body = (
+                b'--cut\r\nContent-Disposition: form-data; name="files"; filename="' + name.replace('"', "%22").encode()
+                + b'"\r\nContent-Type: application/octet-stream\r\n\r\n' + content + b"\r\n--cut--\r\n"
+            )  # fmt: skip
+            kind = {"Content-Type": "multipart/form-data; boundary=cut", "X-Sent-By-Script": "yes"}
+            status, got = asked("POST", "/items", body, Accept="application/json", **kind)
+            slowest = max(slowest, (time.perf_counter() - began, name))
+            outcome = f"status {status}"
+            if status == 200:
+                to = json.loads(got)["to"]
+                outcome = "/".join(to.split("/")[:3])
+                shown, page = asked("GET", quote(to, safe="/"), Accept="text/html")
+                said = page.decode()
+                if shown != 200 or (
+                    outcome == "/items/added" and said.count("<li>") < 1 and "left out" not in said
+                ):
+                    wrong.append((name, shown, to))
+            elif (
+                status >= 500
+                or "\n" in json.loads(got).get("detail", "")
+                or not json.loads(got).get("detail")
+            ):
+                wrong.append((name, status, got[:200]))
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            if memory() > before + 20:
+                print(f"{name}: peak {before:.0f} -> {memory():.0f} MB", flush=True)
+        over.set()
+        other.join()
+        print(
+            f"{options.files} files: {outcomes}; not as they should be: {wrong}; peak {memory():.0f} MB; slowest "
+            f"{slowest[1]} {slowest[0]:.1f} s; {server.cpu() - cpu:.0f} s of the server's processor; other pages p50 "
+            f"{np.percentile(pages, 50):.0f} ms, p99 {np.percentile(pages, 99):.0f} ms ({len(pages)}); "
+            f"load {os.getloadavg()[0]:.0f}"
+        )
+        server.process.terminate()
+        server.process.wait()
+        studio.stop()
+
+
 def taps(options: argparse.Namespace) -> None:
     """Tap at random in Chromium, on several phones in turn, and compare the answers with what was in view."""
     from playwright.sync_api import sync_playwright
@@ -637,7 +724,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["answers", "kills", "large", "paint", "edits", "logins", "taps"])
+    parser.add_argument(
+        "what", choices=["answers", "kills", "large", "paint", "edits", "logins", "taps", "uploads"]
+    )
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--every", type=float, default=2.0)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -652,10 +741,11 @@ def main() -> None:
     parser.add_argument("--taps", type=int, default=10_000)
     parser.add_argument("--phones", type=int, default=8)
     parser.add_argument("--edits", type=int, default=1000)
+    parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     commands = {"answers": answers, "kills": kills, "large": large, "paint": paint, "edits": edits,
-                "logins": logins, "taps": taps}  # fmt: skip
+                "logins": logins, "taps": taps, "uploads": uploads}  # fmt: skip
     commands[options.what](options)
 
 

@@ -12,12 +12,14 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote_studio.answers.assignments import Lease, NewAnswer
+from covote_studio.answers.assignments import Lease
 from covote_studio.answers.progress import measure_progress
+from covote_studio.answers.recording import NewAnswer
 from covote_studio.exchange import importing
 from covote_studio.pages.rendering import Brought, Owner, Project, Who
 from covote_studio.people import managing
-from covote_studio.people.roster import Roster, set_known
+from covote_studio.people.expertise import set_known
+from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import NONE, UNSURE, item
 

@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from covote import atomic
 from covote.errors import FileError, InputError
 from covote.panel import Panel
-from covote_studio.answers.assignments import Lease, NewAnswer, lease, lock, reassess, record, reopen
+from covote_studio.answers.assignments import Lease, lease, lock, reopen
 from covote_studio.answers.progress import remaining, settled_items
+from covote_studio.answers.recording import NewAnswer, reassess, record
 from covote_studio.answers.results import ResultsKeeper
 from covote_studio.answers.trials import feedback_after
 from covote_studio.answers.worker import Worker

@@ -19,7 +19,8 @@ from covote_studio.editing.classes import NewClass, add_classes
 from covote_studio.editing.guide import add_example
 from covote_studio.exchange import importing
 from covote_studio.people import managing
-from covote_studio.people.roster import Roster, count_answers, set_known, touch
+from covote_studio.people.expertise import count_answers, set_known
+from covote_studio.people.roster import Roster, touch
 from covote_studio.storage import media
 from covote_studio.storage.schema import (
     ANSWERED,

@@ -20,7 +20,7 @@ import uvicorn
 from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
-from covote_studio.answers.assignments import NewAnswer
+from covote_studio.answers.recording import NewAnswer
 from covote_studio.app import create_app
 from covote_studio.context import open_studio
 from covote_studio.demo import fill

@@ -23,7 +23,8 @@ from covote_studio.editing import classes, items
 from covote_studio.editing.guide import add_example
 from covote_studio.exchange import importing
 from covote_studio.people import credentials, managing
-from covote_studio.people.roster import count_answers, set_known, touch
+from covote_studio.people.expertise import count_answers, set_known
+from covote_studio.people.roster import touch
 from covote_studio.projects import Projects, join
 from covote_studio.storage import media
 from covote_studio.storage.schema import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from covote_studio.answers.assignments import NewAnswer
+from covote_studio.answers.recording import NewAnswer
 from covote_studio.context import open_studio
 from covote_studio.editing import classes
 from covote_studio.exchange import importing

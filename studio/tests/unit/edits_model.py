@@ -3,22 +3,24 @@
 The model keeps lists and sets. Nothing in it is taken from the studio but the ids that the studio gives.
 """
 
-import csv
+import io
 import json
 import random
+import zipfile
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlalchemy import select
 
 import covote
-from covote_studio.answers.assignments import NewAnswer
+from covote_studio.answers.recording import NewAnswer
 from covote_studio.editing import classes, items
 from covote_studio.exchange import importing
 from covote_studio.exchange.exporting import write_export
 from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import Credentials
-from covote_studio.people.roster import set_known
+from covote_studio.people.expertise import set_known
 from covote_studio.rules import ASK, Refused
 from covote_studio.storage.schema import (
     CHOICE,
@@ -403,9 +405,8 @@ class Edited:
         if results is None:
             assert expected == {}
             return
-        place = write_export(studio, "votes.csv", self.folder)
-        with place.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        with zipfile.ZipFile(write_export(studio, "votes.zip", self.folder)) as archive:
+            rows = pq.read_table(io.BytesIO(archive.read("votes.parquet"))).to_pylist()
         assert {(row["item"], row["expert"]): row["label"] for row in rows} == expected
         voters = [
             name

@@ -5,7 +5,7 @@ import pytest
 from covote_studio.answers.results import counted_answers
 from covote_studio.editing import items
 from covote_studio.people import managing
-from covote_studio.people.roster import asked_again, set_known
+from covote_studio.people.expertise import asked_again, set_known
 from covote_studio.rules import ADAPTIVE
 from covote_studio.storage.schema import NONE, answer, assignment, person
 

@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 
 from covote_studio.answers.results import merge_effect
 from covote_studio.editing import classes, record
-from covote_studio.people.roster import set_known
+from covote_studio.people.expertise import set_known
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import answer, class_
 

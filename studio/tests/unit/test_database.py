@@ -32,7 +32,7 @@ def test_an_accepted_answer_outlives_a_kill(rig):
     code = """
 import os, signal, sys
 from pathlib import Path
-from covote_studio.answers.assignments import NewAnswer
+from covote_studio.answers.recording import NewAnswer
 from covote.errors import FileError
 from covote_studio.context import open_studio
 from covote_studio.people import credentials

@@ -3,7 +3,7 @@
 import pytest
 
 from covote_studio.editing import classes
-from covote_studio.people.roster import set_known
+from covote_studio.people.expertise import set_known
 from covote_studio.storage.schema import LEASED, answer, assignment, class_, options
 from studio.tests.unit.conftest import KNOWN
 

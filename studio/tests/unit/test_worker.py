@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from covote.panel import Panel
-from covote_studio.answers.assignments import record_unasked
+from covote_studio.answers.recording import record_unasked
 from covote_studio.answers.worker import Worker
 from covote_studio.people import managing
 from covote_studio.rules import Refused

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import select, update
 
 from covote.errors import CovoteError
-from covote_studio.answers.assignments import advance, record_unasked
+from covote_studio.answers.recording import advance, record_unasked
 from covote_studio.people.roster import Roster, RosterKeeper, project_row
 from covote_studio.rules import ADAPTIVE, Member
 from covote_studio.storage import media

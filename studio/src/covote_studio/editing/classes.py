@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from covote_studio.editing.record import note
-from covote_studio.people.roster import end_of, merges, refresh_options, touch
+from covote_studio.people.expertise import merges, refresh_options
+from covote_studio.people.roster import end_of, touch
 from covote_studio.rules import Refused, check_name, check_text
 from covote_studio.storage.schema import (
     adjudication,

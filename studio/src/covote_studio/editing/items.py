@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from covote_studio.editing.record import note
-from covote_studio.people.roster import refresh_options, touch
+from covote_studio.people.expertise import refresh_options
+from covote_studio.people.roster import touch
 from covote_studio.rules import ADAPTIVE, LONGEST_TEXT, Refused, check_text
 from covote_studio.storage.schema import (
     BEGUN,

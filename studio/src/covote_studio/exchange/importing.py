@@ -22,7 +22,8 @@ from covote_studio.answers.assignments import assign
 from covote_studio.editing.items import set_gold
 from covote_studio.editing.record import note
 from covote_studio.exchange import table_files, uploads
-from covote_studio.people.roster import Roster, count_answers
+from covote_studio.people.expertise import count_answers
+from covote_studio.people.roster import Roster
 from covote_studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
 from covote_studio.storage import media
 from covote_studio.storage.database import Database

@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from covote_studio.answers.assignments import Lease, NewAnswer
+from covote_studio.answers.assignments import Lease
 from covote_studio.answers.progress import remaining
+from covote_studio.answers.recording import NewAnswer
 from covote_studio.editing import items
 from covote_studio.editing.guide import examples_of
 from covote_studio.pages.rendering import (

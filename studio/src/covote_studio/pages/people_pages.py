@@ -24,7 +24,7 @@ from covote_studio.pages.rendering import (
 )
 from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import NotSignedIn
-from covote_studio.people.roster import asked_again, set_known
+from covote_studio.people.expertise import asked_again, set_known
 from covote_studio.projects import leave
 from covote_studio.rules import Member, Refused, require_owner
 from covote_studio.storage.schema import CHOICE, answer, item, person

@@ -14,7 +14,8 @@ from covote.panel import Panel
 from covote_studio.editing.classes import NewClass, add_classes
 from covote_studio.editing.record import note
 from covote_studio.people import credentials
-from covote_studio.people.roster import set_known, touch
+from covote_studio.people.expertise import set_known
+from covote_studio.people.roster import touch
 from covote_studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
