@@ -255,7 +255,8 @@ Redundancy = Annotated[
 Effort = Annotated[str, typer.Option(help="How long to search.", **choice("fast", "normal", "max"))]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Write the panel to this .toml, .json or .csv file.")
+    Path | None,
+    typer.Option("-o", "--output", help="Write the panel to this .toml, .json, .csv or .xlsx file."),
 ]
 LabelsFile = Annotated[
     Path | None,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote import atomic
 from covote.arguments import Name, check_count, naming
 from covote.errors import InputError, TooLargeError
 from covote.panel import panel_files, pictures
@@ -430,8 +429,8 @@ class Panel:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the panel atomically to a ``.toml``, ``.json`` or ``.csv`` file."""
-        atomic.write_text(path, panel_files.dumps(self.to_dict(), panel_files.format_of(path)))
+        """Write the panel atomically to a ``.toml``, ``.json``, ``.csv`` or ``.xlsx`` file."""
+        panel_files.save(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:

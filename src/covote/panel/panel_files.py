@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from covote import atomic
 from covote.errors import FileError, InputError
 from covote.panel.panel_tables import cell_of, has_panel, matrix, panel_of_rows, panel_sheet
 from covote.panel.ranges import classes_in
@@ -26,7 +27,7 @@ from covote.tables.dialect import (
     split,
     workbook_and_sheet,
 )
-from covote.tables.sheets import read_sheet
+from covote.tables.sheets import read_sheet, write_sheet
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "left", "model")
 _TABLES = ("csv", "tsv", "xlsx")
@@ -35,10 +36,10 @@ _OWN_TABLES = ('"expert","cost"', '"expert","left","cost"')
 
 
 def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
-    """Return "toml", "json" or "csv" by the file's ending; other tables can only be read."""
+    """Return "toml", "json", "csv" or "xlsx" by the file's ending; a .tsv file can only be read."""
     ending = Path(workbook_and_sheet(path)[0]).suffix.lower().removeprefix(".")
-    if ending not in _WRITERS and not (reading and ending in _TABLES):
-        known = ".toml, .json, .csv, .tsv or .xlsx" if reading else ".toml, .json or .csv"
+    if ending not in (*_WRITERS, "xlsx") and not (reading and ending in _TABLES):
+        known = ".toml, .json, .csv, .tsv or .xlsx" if reading else ".toml, .json, .csv or .xlsx"
         raise InputError(f"{path}: a panel file ends in {known}, not in {Path(path).suffix!r}")
     return ending
 
@@ -71,6 +72,17 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} is not a text file in UTF-8 (byte {error.start}); save it as UTF-8"
         ) from error
     return loads(text, kind)
+
+
+def save(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
+    """Write a panel's dict atomically, in the format of the file's ending."""
+    kind = format_of(path)
+    if kind == "xlsx":
+        rows = _sheet_rows(data)
+        with atomic.replacing(path) as temporary:
+            write_sheet(temporary, rows)
+    else:
+        atomic.write_text(path, dumps(data, kind))
 
 
 def dumps(data: Mapping[str, Any], kind: str) -> str:
@@ -197,9 +209,37 @@ def _json_loads(text: str) -> dict[str, Any]:
 # spreadsheets.
 
 
-def _csv_dumps(data: Mapping[str, Any]) -> str:
+def _no_room_for_models(data: Mapping[str, Any]) -> None:
     if any("model" in expert for expert in data["experts"]):
-        raise InputError("a CSV panel has no room for models; save it as .toml or .json")
+        raise InputError("a table has no room for models; save the panel as .toml or .json")
+
+
+def _sheet_rows(data: Mapping[str, Any]) -> list[list[str]]:
+    """Return the cells of a spreadsheet: ticks, and costs if they differ from 1."""
+    _no_room_for_models(data)
+    costs = [expert.get("cost", 1) for expert in data["experts"]]
+    priced = any(cost != 1 for cost in costs)
+    rows = [["expert", *(["cost"] if priced else []), *map(cell_of, data["classes"])]]
+    for expert, cost in zip(data["experts"], costs, strict=True):
+        known = set(expert["knows"])
+        ticks = ["x" if name in known else "" for name in data["classes"]]
+        rows.append([cell_of(expert["name"]), *([repr(cost)] if priced else []), *ticks])
+    try:
+        same = _as_written(panel_of_rows([*rows])) == _as_written(data)
+    except InputError:
+        same = False
+    if not same:
+        raise InputError("a spreadsheet would not give back these names and ticks; save the panel as .toml")
+    return rows
+
+
+def _as_written(data: Mapping[str, Any]) -> Any:
+    """Return what a spreadsheet has to give back."""
+    return data["classes"], [(e["name"], e["knows"], float(e.get("cost", 1))) for e in data["experts"]]
+
+
+def _csv_dumps(data: Mapping[str, Any]) -> str:
+    _no_room_for_models(data)
     out = io.StringIO()
     # Everything is quoted, so that names with line breaks or blanks at their ends are read back unchanged.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)

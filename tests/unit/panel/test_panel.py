@@ -228,7 +228,7 @@ def test_a_panel_can_be_written_by_hand(tmp_path):
         ("a.csv", "", "begins with a row"),
         ("a.csv", "photo,ann,bob,cy\n1,cat,cat,dog\n2,fox,cat,fox\n", "seem to be answers and not a panel"),
         ("a.csv", "expert,a,b\nx,1", "row 2 has 2 cells"),
-        ("a.csv", "expert,a,b\nx,1,maybe", "has 'maybe' in the matrix"),
+        ("a.csv", "expert,a,b\nx,1,maybe", "column 'b' has 'maybe' .row 2., where a tick"),
         ("a.csv", "expert,cost,a,b\nx,dear,1,1", "cost 'dear'"),
         ("a.toml", 'classes = ["skin"]\n[[experts]]\nknows = ["SKIN "]', "did you mean 'skin'"),
         ("a.yaml", "", "ends in .toml, .json, .csv, .tsv or .xlsx"),
@@ -385,3 +385,17 @@ def test_a_panel_keeps_its_knowledge_when_the_array_it_came_from_changes():
     knows[0, 0] = False
     assert panel.knows.all()
     assert Panel(3, panel.knows).knows.all()
+
+
+@pytest.mark.parametrize("cost", [None, [1, 2.5]])
+def test_a_panel_in_a_spreadsheet_is_read_back(tmp_path, cost):
+    panel = Panel([1, "2", "Total", "skin"], [[1, 1, 0, 1], [0, 1, 1, 0]], ["'ann", "class"], cost)
+    panel.save(tmp_path / "panel.xlsx")
+    assert Panel.load(tmp_path / "panel.xlsx") == panel
+
+
+def test_a_panel_that_a_spreadsheet_would_not_give_back_is_not_written(tmp_path):
+    panel = Panel(["cost", "eye"], [[1, 0], [1, 0]])  # read back, the first column would hold costs
+    with pytest.raises(InputError, match="would not give back"):
+        panel.save(tmp_path / "panel.xlsx")
+    assert not list(tmp_path.iterdir())
