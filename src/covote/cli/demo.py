@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from covote import atomic
+from covote.cli import outcome as outcomes
 from covote.cli import output
+
+_GOLD = 50  # images whose digit is told
 
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder for the panel and its picture.")
+        Path, typer.Option("-o", "--output", help="Folder for the panel, answers, labels and report.")
     ] = Path("demo"),
 ) -> None:
     """Label handwritten digits with a small panel, end to end."""
+    from covote.files import Output, decode_file
     from covote.learn.digits import digits
 
     atomic.make_folder(folder, "--output")
@@ -26,7 +31,7 @@ def demo(
     output.say()
     result = digits()
     output.say_covered(result.panel)
-    output.say_proof(result.panel, built=False)
+    output.say_fewest(result.panel)
     output.show_matrix(result.panel)
     output.say(
         f"Trained one model per expert on scikit-learn's digits, each on only the classes it knows\n"
@@ -42,6 +47,20 @@ def demo(
         f"{result.sure} of {result.held_out} images got a label that all its experts agree on; "
         f"{result.tied} were ties\n(counted as a fair draw)."
     )
-    picture, file = folder / "panel.png", folder / "panel.toml"
-    output.save_panel(result.panel, file, picture, quiet=False)
-    output.say(f"Look at {picture}; then try: covote check {file}")
+    panel, answers, gold, labels, report = (
+        folder / name for name in ("panel.toml", "answers.csv", "gold.csv", "labels.csv", "report.html")
+    )
+    result.panel.save(panel)
+    result.votes.save(answers, "wide")
+    known = (f"{item},{digit}\n" for item, digit in enumerate(result.truth[:_GOLD]))
+    atomic.write_text(gold, "item,label\n" + "".join(known))
+    output.say_written(panel, answers, gold)
+    output.say()
+    output.say(f"With files like these, and {_GOLD} images whose digit is known:")
+    output.say(f"covote decode {answers} --panel {panel} --gold {gold} -o {labels} --report {report}")
+    output.say()
+    started = time.monotonic()
+    outcome = decode_file(answers, Output(labels, report=report, title="Digits"), panel, gold=gold)
+    outcomes.tell(outcome, time.monotonic() - started, "learned")
+    output.say_written(labels, report)
+    output.say(f"Next: open {report} in a browser, or ask why: covote explain {answers} 17 --panel {panel}")

@@ -9,13 +9,16 @@ import numpy as np
 from covote.decoding import decode
 from covote.learn import PanelClassifier
 from covote.panel import Panel
+from covote.votes import Votes
 
 
 @dataclass(frozen=True)
 class DigitsResult:
-    """The panel, and accuracies on held-out digits."""
+    """The panel, its votes on held-out digits with their true classes, and accuracies on these."""
 
     panel: Panel
+    votes: Votes
+    truth: list[int]
     trained_on: int
     held_out: int
     experts: float
@@ -48,6 +51,8 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
     model.fit(train, train_truth)
     return DigitsResult(
         panel=panel,
+        votes=votes,
+        truth=test_truth.tolist(),
         trained_on=len(train),
         held_out=len(test),
         experts=float(np.mean(inside)),
