@@ -19,6 +19,10 @@ def compare(
     panel_file: VotesPanel,
     gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
     seed: Seed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the methods and their intervals to this .png, .svg or .pdf file."),
+    ] = None,
     *,
     reading: ReadOptions,
     as_json: Json = False,
@@ -28,13 +32,19 @@ def compare(
     from covote.decoding.gold import like_items
     from covote.files import VoteFile, read_gold
 
+    output.check_places(plot, read=[answers, panel_file, gold])
     panel = Panel.load(panel_file)
     known = read_gold(gold, panel, reading)
     read = VoteFile(answers, panel, reading).read()
     found = compared(read, like_items(known, read), seed=seed)
+    if plot is not None:
+        from covote.files.report.charts import method_comparison
+
+        output.draw(lambda: method_comparison(found), plot)
     if as_json:
         output.say_json(
             {"methods": found.rows(), "use": found.best, "expected": found.expected, "advice": found.advice}
         )
         return
     output.say(str(found))
+    output.say_written(plot)

@@ -109,6 +109,16 @@ class Comparison:
             f"{float(high):.0%} on new items."
         )
 
+    @property
+    def finding(self) -> str:
+        """What was found, in a few words."""
+        found = {score.method: score for score in self.scores}
+        best, known = found[self.best], f"{found[self.best].known:,} gold items"
+        if self.best == DEFAULT:
+            return f"no method is significantly better than {DEFAULT} on {known}"
+        more = best.right - found[DEFAULT].right
+        return f"{self.best} labels {more:,.0f} more of {known} right than {DEFAULT}"
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per method."""
         return [asdict(score) for score in self.scores]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from covote.asking.replay import Replay
+    from covote.decoding.comparing import Comparison
     from covote.simulation.method_errors import MethodErrors
 
 _USUAL = 0.05
@@ -216,6 +217,16 @@ def whiskers(names: Sequence[object], rates: NDArray[np.float64], doubtful: Sequ
     _quiet(axes)
     axes.grid(axis="x", alpha=0.6)
     axes.set_axisbelow(True)
+    return figure
+
+
+def method_comparison(found: Comparison) -> Figure:
+    """Draw the share of right labels of each method with its interval, under what was found."""
+    scored = [score for score in found.scores if not score.note]
+    rates = np.array([(score.share, score.low, score.high) for score in scored])
+    figure = whiskers([score.method for score in scored], rates, [False] * len(scored))
+    figure.axes[0].set_xlabel("labels that are right on gold items, with 95% intervals", fontsize=8)
+    figure.suptitle(f"{found.finding[0].upper()}{found.finding[1:]}", fontsize=10)
     return figure
 
 
