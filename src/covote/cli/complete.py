@@ -86,21 +86,9 @@ def complete(
             )
         output.say_covered(panel.present)
         if added:
-            _say_fewest(panel, "new experts")
+            output.say_fewest(panel, "new experts")
         output.show_matrix(panel)
     output.save_panel(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
-
-
-def _say_fewest(panel: Panel, what: str) -> None:
-    """Print how few could suffice; how this was proved is in the JSON and in the saved panel."""
-    proof = panel.certificate
-    assert proof is not None
-    if proof.optimal:
-        output.say(f"Fewer than {proof.size:g} {what} cannot suffice.")
-    else:
-        output.say(
-            f"Fewer than {proof.lower:g} {what} cannot suffice; perhaps {proof.size:g} are not needed."
-        )
 
 
 def _tell_lessons(before: Panel, panel: Panel) -> None:
@@ -115,5 +103,5 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
             output.say(f"  {name} learns {', '.join(new)}")
     output.say_covered(panel.present)
     if lessons:
-        _say_fewest(panel, "lessons")
+        output.say_fewest(panel, "lessons")
     output.show_matrix(panel)

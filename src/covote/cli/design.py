@@ -86,7 +86,7 @@ def design(
         output.say_json(output.panel_dict(panel))
     else:
         output.say_covered(panel)
-        output.say_proof(panel)
+        output.say_fewest(panel)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.save_panel(panel, output_file, plot, quiet=as_json)

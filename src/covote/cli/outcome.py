@@ -161,7 +161,7 @@ def _to_review(doubt: ExpectedErrors) -> str:
         number = f"{doubt.expected:,.0f}"
         are = "is" if number == "1" else "are"
         said = (
-            f"About {number} of {labels:,} labels ({percent(doubt.expected, labels)}) {are} probably wrong."
+            f"About {number} of {labels:,} labels ({_rounded(doubt.expected / labels)}) {are} probably wrong."
         )
     most = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
     steps = [(number, 1 - goal) for number, goal in most.items() if number]
@@ -169,8 +169,15 @@ def _to_review(doubt: ExpectedErrors) -> str:
         return said
     (first, left), *more = steps
     items = "most doubtful item" if first == 1 else f"{first:,} most doubtful items"
+    items = f"all {first:,} items" if first == doubt.items > 1 else f"the {items}"
+    this = "wrong and missing labels" if doubt.open else "this"
     rest = "".join(f", checking {number:,} to {error:.0%}" for number, error in more)
-    return f"{said} Checking the {items} should bring this to {left:.0%}{rest} (--review FILE)."
+    return f"{said} Checking {items} should bring {this} to {left:.0%}{rest} (--review FILE)."
+
+
+def _rounded(share: float) -> str:
+    """Return an estimated share: whole percent from 1% on."""
+    return f"{share:.0%}" if share >= 0.01 else percent(share)
 
 
 def _review(outcome: Outcome) -> dict[str, Any] | None:

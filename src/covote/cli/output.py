@@ -263,21 +263,13 @@ def say_notes(notes: Sequence[str], problems: Sequence[str] = ()) -> None:
         say(f"Problem: {problem}.")
 
 
-def say_proof(panel: Panel, what: str = "", excess: str = "experts too many", *, built: bool = True) -> None:
-    """Print what is proved about the size, or about `what` else, and how the panel was built."""
+def say_fewest(panel: Panel, what: str = "experts") -> None:
+    """Print how few could suffice; how this was proved is in the JSON and in the certificate."""
     proof = panel.certificate
     if proof is None:
         return
-    bound = f"{_bound(proof.bound)}{what} is {proof.lower:g}"
-    how = f" Built from: {proof.construction}." if built else ""
-    if proof.optimal:
-        say(f"Proved optimal: {bound}.{how}")
-    else:
-        say(f"Not proved optimal: {bound}, so at most {proof.gap:g} {excess}.{how}")
-
-
-def _bound(name: str) -> str:
-    return f"the {name}" if "bound" in name else f"the {name} bound"
+    few = f"Fewer than {proof.lower:g} {what} cannot suffice"
+    say(f"{few}." if proof.optimal else f"{few}; perhaps {proof.size:g} are not needed.")
 
 
 def say_redundancy(panel: Panel) -> None:

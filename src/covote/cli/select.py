@@ -141,7 +141,10 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]
     cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
     if budget is None:
         output.say(f"{of_all} cover every pair, {cost}")
-        output.say_proof(panel, " for the cost", "above the cheapest")
+        proof = panel.certificate
+        assert proof is not None
+        bar = "No cheaper choice" if proof.optimal else f"No choice for less than {proof.lower:g}"
+        output.say(f"{bar} covers every pair.")
         return
     missing = panel.count_uncovered()
     covered = "cover every pair" if not missing else f"leave {output.counted(missing, 'pair')} uncovered"

@@ -215,7 +215,7 @@ class LearnedWeights:
         if self.statistics.panel.knows.all():
             notes.append("everyone knows every class")
         elif self.choice.habits == "none":
-            notes.append("wrong answers look random, so all answers count in full")
+            notes.append("no sign that experts repeat each other's mistakes, so every answer counts fully")
         if self.choice.sizes:
             notes.append("classes differ in size, and that counts, too")
         if self.choice.readiness:

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from covote.arguments import shown
+from covote.arguments import shown, some_of
 from covote.errors import InputError
 from covote.panel.checks import LONGEST_INTEGER
 from covote.panel.ranges import expand_ranges
@@ -38,7 +38,8 @@ _NOT_KNOWN = words("0 0.0 no n false f nein falsch non nao - -- – — . / n/a 
 _UNITS = words("per hour answer item case question stunde pro je h in eur usd gbp chf € $ £ unit day")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _SEVERAL = re.compile(r"\s*[,;|\n]\s*")
-_SHOWN = 5  # wrong cells in a message
+
+_SHOWN = 5  # problems in a message
 
 Rows = list[list[str]]
 
@@ -240,17 +241,14 @@ def matrix(rows: Rows, cost: int | None, left: int | None) -> dict[str, Any]:
     columns = [c for c in range(1, len(head)) if c not in (cost, left)]
     problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
     problems += [f"row {n} has no expert in the first column" for n, row in _numbered(body) if not row[0]]
-    wrong = [
-        f"row {n} has {shown(row[c])} in the matrix, at {shown(head[c])}"
-        for n, row in _numbered(body)
-        for c in columns
-        if not _is_mark(row[c])
-    ]
-    if wrong:
-        more = f" and {len(wrong) - _SHOWN} more such cells" if len(wrong) > _SHOWN else ""
-        problems.append(
-            "; ".join(wrong[:_SHOWN]) + f"{more}; write 1 (or x, yes, true) for known, else 0 or nothing"
-        )
+    for c in columns:
+        wrong = {row[c]: n for n, row in reversed([*_numbered(body)]) if not _is_mark(row[c])}
+        if wrong:
+            cells = some_of([f"{shown(cell)} (row {n})" for cell, n in reversed(wrong.items())])
+            problems.append(
+                f"column {shown(head[c])} has {cells}, where a tick (x, 1, yes) or nothing is expected; "
+                "if it is not a class, delete the column"
+            )
     costs, refused = _costs(body, cost)
     if problems + refused:
         raise InputError("; ".join(problems + refused))
@@ -402,7 +400,8 @@ def _lists(rows: Rows) -> dict[str, Any]:
     others = {part for name, parts in known.items() if name != first for part in parts}
     if not head and len(known) > 2 and len(known[first]) == 1 and not set(known[first]) & others:
         raise InputError(
-            f"is the first row ({', '.join(rows[0])}) a heading or an expert? Begin with a row: expert, knows"
+            f"the first row ({', '.join(rows[0])}) was not recognised as a heading; call its columns expert "
+            "and knows"
         )
     if not head and not set(known[first]) & others and any(len(set(p)) < len(p) for p in known.values()):
         raise InputError(

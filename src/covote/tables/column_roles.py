@@ -353,8 +353,8 @@ def _missing_column(
         )
     what = _ROLES[found.index(None)]
     return InputError(
-        f"no column {what!r} (it has: {some_of(names)}); a long table has the columns item, expert, label: "
-        f"say which is which with {what}='...' (--{what} ...)"
+        f"no column {what!r} (it has: {some_of(names)}); which of them is it? Add --{what} NAME (in Python: "
+        f"{what}='NAME'); a long table has the columns item, expert and label"
     )
 
 
