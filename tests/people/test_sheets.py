@@ -248,7 +248,7 @@ PANELS = [
     Table(
         "wrong marks",
         [["Who knows what"], [], MATRIX[0], ["Dr. Lee", "x", "maybe", ""], [], ["Zoë", "??", "x", ""]],
-        rejected=("row 4 has 'maybe'", "row 6 has '??'", "x, yes, true"),
+        rejected=("column 'melanoma' has '??' (row 6)", "column 'nævus' has 'maybe' (row 4)"),
     ),
     Table(
         "wrong costs",
