@@ -153,7 +153,8 @@ def damage_arrays(random: Random, arrays: dict[str, Any]) -> None:
     if how == 1 and array.size:
         array = array.repeat(random.choice([0, 2, 1000]), axis=0)
     elif how == 2:
-        array = array.astype(random.choice(["f8", "i1", "U5", "?", "c16"]))
+        kind = random.choice(["f8", "i1", "U5", "?", "c16"])
+        array = array.astype("U9" if array.dtype.kind == "U" else kind)
     elif how == 3:
         array = array.reshape(random.choice([(-1, 1), (1, -1)]))
     elif array.size:
