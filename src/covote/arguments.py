@@ -216,7 +216,10 @@ def shown(name: object) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
-_TITLE = re.compile(r"\b(?:dr|prof|mr|mrs|ms|md|phd|pd|med|herr|frau)\b\.?", re.IGNORECASE)
+_TITLES = re.compile(
+    r"(?:(?:herrn?|frau|mrs?|ms|dr|prof|pd|priv|doz|univ)(?:\.\s*|\s+)(?:med\b\.?\s*)?)+", re.IGNORECASE
+)
+_DEGREE = re.compile(r"(?:,\s*|\s+)(?:md|m\.d\.|phd|ph\.d\.)\s*$", re.IGNORECASE)
 _CERTAIN, _APART = 0.8, 0.15  # shares of equal letters: of the name that is meant, and ahead of the next
 
 
@@ -245,6 +248,18 @@ def nearest(name: object, known: Sequence[Name]) -> Name | None:
     return texts[near[0]] if near else None
 
 
+def without_titles(name: str) -> str:
+    """Return the name of a person without titles and degrees, the first name first.
+
+    >>> [without_titles(name) for name in ("Prof. Dr. med. Anna Lee", "Lee, Dr. Anna", "A. Lee, MD")]
+    ['Anna Lee', 'Anna Lee', 'A. Lee']
+    """
+    last, comma, first = _DEGREE.sub("", name).partition(",")
+    first, last = (_TITLES.sub("", part.strip(), count=1).strip() for part in (first, last))
+    found = f"{first} {last}" if comma and first else last
+    return found if any(map(str.isalpha, found)) else name
+
+
 def certain(name: object, known: Sequence[Name]) -> Name | None:
     """Return the name that is surely meant: it is nearly the same, titles aside, and no other comes close.
 
@@ -252,10 +267,10 @@ def certain(name: object, known: Sequence[Name]) -> Name | None:
     ('Prof. Dr. Meyer', 'naevus')
     >>> certain("Dr. Lee", ["Dr. Li", "Dr. Leo"])
     """
-    plain = _TITLE.sub("", str(name)[:_LONGEST]).strip().casefold()
+    plain = without_titles(str(name)[:_LONGEST]).casefold()
     shares = sorted(
         (
-            (difflib.SequenceMatcher(None, plain, _TITLE.sub("", str(other)).strip().casefold()).ratio(), k)
+            (difflib.SequenceMatcher(None, plain, without_titles(str(other)).casefold()).ratio(), k)
             for k, other in enumerate(known)
         ),
         reverse=True,

@@ -89,7 +89,7 @@ def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: ReadOptions) 
     roles = Reader(panel, reading).columns(names, "auto", lambda: arrow_table(frame.head()))
     if roles.item is None:
         raise InputError("no column names the items; say which does with item='...' (--item ...)")
-    shuffled = frame[[roles.item, *roles.read]].shuffle(roles.item)
+    shuffled = frame[roles.read].shuffle(roles.item)
     read = dask.delayed(partial(Votes.from_table, panel=panel, reading=reading), pure=False)
     votes = client.compute([read(part) for part in shuffled.to_delayed()])
     sizes = client.gather(client.map(len, votes))

@@ -82,7 +82,7 @@ def read_reports(
     source.refuse_nested([columns.item])
     parts: list[IndexedRows] = []
     first = 0
-    for batch in source.batches([columns.item, *columns.read], plain=(columns.item,)):
+    for batch in source.batches(columns.read, plain=(columns.item,)):
         for name in columns.unknown_columns:
             reader.problems.add_column(name, batch.num_rows - batch.column(name).null_count)
         given = [batch.column(name) for name in (columns.item, *columns.of_answers)]

@@ -152,6 +152,10 @@ class Reports:
         columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, HEAD)))
         for name in columns.unknown_columns:
             reader.problems.add_column(name, len(found) - found.column(name).null_count)
+        if columns.items:
+            raise InputError(
+                "a table with several labels has a row for each item, and not for each expert; turn it"
+            )
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -95,30 +96,58 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
             f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
             "with the classes it knows (see covote docs formats); look at votes with covote check PANEL VOTES"
         )
+    if is_called(rows[0][0], EXPERTS) and len(rows[0]) > 2 and all(map(_is_level, chain(*_inner(rows)))):
+        return matrix(rows, None, None)  # which says what is wrong with it
     return _lists(rows)
 
 
+def _inner(rows: Rows) -> Rows:
+    """Return the cells of a table without the first row and column."""
+    return [row[1:] for row in rows[1:]]
+
+
+def _is_level(cell: str) -> bool:
+    """Whether a cell has a mark, or a number or letter in place of one: 2, (x)."""
+    return _is_mark(cell) or re.fullmatch(r"\(?(\w|\d\d)\)?", cell) is not None
+
+
 def _without_titles(rows: Rows) -> Rows:
-    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
+    while len(rows) > 2 and (_is_title(rows[0]) or _are_groups(*rows[:2])) and _begins_a_table(rows[1:]):
         rows = without_empty(rows[1:])
     return rows
+
+
+def _is_title(row: list[str]) -> bool:
+    return sum(map(bool, row)) == 1
+
+
+def _are_groups(row: list[str], head: list[str]) -> bool:
+    """Whether a row has the names of groups of classes, above a heading that is filled."""
+    return sum(map(bool, row)) < sum(map(bool, head)) and all(head[1:]) and not any(map(_is_mark, head[1:]))
 
 
 def _begins_a_table(rows: Rows) -> bool:
     """Whether rows after a title begin a table: a matrix, or a heading that names its columns."""
     called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
-    return _is_matrix(rows) or (called and sum(map(bool, rows[0])) > 1) or _begins_a_table_below(rows)
-
-
-def _begins_a_table_below(rows: Rows) -> bool:
-    return len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:])
+    below = len(rows) > 2 and _is_title(rows[0]) and _begins_a_table(rows[1:])
+    return _is_matrix(rows) or (called and not _is_title(rows[0])) or below
 
 
 def _without_notes(rows: Rows) -> Rows:
-    """Return the rows without remarks at the end: a single cell with a sentence or a legend."""
-    while len(rows) > 2 and sum(map(bool, rows[-1])) == 1 and _is_remark(next(filter(None, rows[-1]))):
-        rows = rows[:-1]
-    return without_empty(rows)
+    """Return the rows without remarks at the end: lone cells that are sentences, or below an empty row."""
+    last = len(rows)
+    while last > 2 and _is_title(rows[last - 1]):
+        last -= 1
+    gaps = [n for n in range(last, len(rows)) if _number(rows, n) > _number(rows, n - 1) + 1]
+    end = gaps[0] if gaps else len(rows)
+    while end > 2 and _is_title(rows[end - 1]) and _is_remark(next(filter(None, rows[end - 1]))):
+        end -= 1
+    return without_empty(rows[:end])
+
+
+def _number(rows: Rows, place: int) -> int:
+    """Return the number of a row in its file; of a table in memory, its place."""
+    return getattr(rows[place], "number", place)
 
 
 def _is_remark(text: str) -> bool:

@@ -24,6 +24,8 @@ PROBABILITIES = ("probability", "probabilities")
 HEAD = 10_000
 """Rows that are examined if the names of the columns are not enough."""
 _ROLES = ("item", "expert", "label")
+_NUMBERS = words("id # row nr no number index key")
+"""What people call the numbers of rows, which may be items or not."""
 _NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")
 
 
@@ -40,6 +42,8 @@ class ColumnRoles(NamedTuple):
         Columns of a wide table with answers from someone who is not in the panel.
     ignored
         Columns of a wide table that hold no answers.
+    items
+        Of a form, which has a row for each expert, the columns of answers; their names are the items.
     """
 
     item: str | None
@@ -49,22 +53,30 @@ class ColumnRoles(NamedTuple):
     answers: dict[str, int] | None = None
     unknown_columns: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
 
     @property
     def of_answers(self) -> list[str]:
-        """The columns of the answers: expert and label, or one for each expert."""
-        return [str(self.expert), str(self.label)] if self.answers is None else list(self.answers)
+        """The columns of the answers: expert and label, or one for each expert, or expert and items."""
+        if self.answers is not None:
+            return list(self.answers)
+        return [str(self.expert), *(self.items or [str(self.label)])]
 
     @property
     def read(self) -> list[str]:
-        """The columns that are read besides that of the items."""
-        return [*self.of_answers, *([self.probability] if self.probability else []), *self.unknown_columns]
+        """The columns that are read."""
+        others = [name for name in (self.item, self.probability) if name is not None]
+        return [*others, *self.of_answers, *self.unknown_columns]
 
     def notes(self) -> list[str]:
         """Describe how the columns were interpreted, unless they have the usual names."""
         found = []
         chosen = (self.item, self.expert, self.label)
-        if self.answers is None and any(
+        if self.items:
+            found.append(
+                f"experts are read from {self.expert!r}; items are the columns {some_of(self.items)}"
+            )
+        elif self.answers is None and any(
             c not in common for c, common in zip(chosen, COMMON_NAMES, strict=True)
         ):
             found.append(
@@ -126,6 +138,8 @@ def find_columns(
         return ColumnRoles(common[0], common[1], common[2], probability)
     if shape != "long" and not any(chosen[1:]):
         found = _wide(names, chosen[0], matchers, head, sure=shape == "wide")
+        if found is None and matchers is not None and chosen[0] is None and shape == "auto":
+            found = _by_content(names, matchers, head)
         if found is not None:
             return found
     item, expert, label = _long(names, chosen, matchers, head)
@@ -254,6 +268,30 @@ def _wide_without_panel(
     return ColumnRoles(item, answers={name: i for i, name in enumerate(answers)}, ignored=ignored)
 
 
+def _by_content(
+    names: list[str], matchers: tuple[Matcher, Matcher], head: Callable[[], pa.Table]
+) -> ColumnRoles | None:
+    """Return the columns of a form or survey, or of a wide table whose experts are unknown; None for others.
+
+    A form has a row for each expert and a column for each item.
+    """
+    sample = head()
+    shares = {name: [share_of(sample.column(name), matcher) for matcher in matchers] for name in names}
+    experts = [name for name, (expert, label) in shares.items() if expert >= 0.5 and expert > label]
+    labels = tuple(name for name, (expert, label) in shares.items() if label >= 0.5 and label >= expert)
+    if len(labels) < 2:
+        return None
+    if not experts and not any(is_called(name, EXPERTS) for name in names):
+        return _wide(names, None, matchers, head, sure=True)
+    others = [name for name in names if name not in (*experts, *labels)]
+    if len(experts) != 1 or any(is_called(name, ITEMS - _NUMBERS) for name in others):
+        return None
+    entries = _values(sample.column(experts[0]))
+    if 2 * len(set(entries)) <= len(entries):
+        return None  # experts come again and again: a row for each answer
+    return ColumnRoles(None, experts[0], items=labels, ignored=tuple(others))
+
+
 def _values(column: Any) -> list[Any]:
     return [value for value in column.to_pylist() if value is not None]
 
@@ -344,6 +382,12 @@ def _missing_column(
     """Say which column is missing."""
     if matchers is not None and all(any(m.code(name) >= 0 for name in names) for m in matchers):
         return _no_heading(names)
+    classes = [] if matchers is None else [name for name in names if matchers[1].code(name) >= 0]
+    if len(classes) > 1:
+        return InputError(
+            f"the columns {some_of(classes)} are classes of the panel; a table of answers has the classes in "
+            "its cells: a column for each expert and a row for each item, or the columns item, expert, label"
+        )
     if matchers is not None and found[1] is None and found[2] is None:
         return UnknownNameError(
             f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "

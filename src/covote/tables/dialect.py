@@ -167,6 +167,12 @@ def heading_row(rows: Sequence[list[str]]) -> int:
     return next((n for n in later if roles(n) >= (1 if filled[n] > filled[first] else 2)), first)
 
 
+def body_row(rows: Sequence[list[str]], head: int) -> int:
+    """Return the first row below the heading; Qualtrics puts the questions and their ids between."""
+    ids = rows[head + 2] if len(rows) > head + 2 else []
+    return head + 3 if ids and all(cell.startswith('{"ImportId"') for cell in ids if cell) else head + 1
+
+
 def titles_note(count: int) -> list[str]:
     """Return a note on the rows above the heading, if there are any."""
     many = "a row above the heading is" if count == 1 else f"{count} rows above the heading are"

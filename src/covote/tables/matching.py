@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import Name, did_you_mean, nearest
+from covote.arguments import Name, did_you_mean, nearest, without_titles
 from covote.tables.arrow_names import NONE_OF_MINE, as_dictionary, entry_rows
 from covote.tables.options import ReadOptions
 from covote.tables.words import NO_ANSWER, fold_accents, fold_case, words
@@ -24,6 +24,7 @@ NULL = -4
 """The code of a missing name."""
 _NO_EXPERT = words("na n/a #n/a nan null nil - -- .") | {""}
 _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
+_LISTED = 5  # names that may be meant, in a message
 
 
 class CodedColumn(NamedTuple):
@@ -48,8 +49,9 @@ class Matcher:
     """Finds the names of a table among those of a panel.
 
     A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, if
-    `reading` matches loosely, regardless of case, blanks and accents. `rename` is applied
-    first. Among `labels`, the word for "none of mine" has the code -2, and those for "no answer" have -4.
+    `reading` matches loosely, regardless of case, blanks and accents, and experts regardless of titles and of
+    whether the last name comes first. `rename` is applied first. Among `labels`, the word for "none of mine"
+    has the code -2, and those for "no answer" have -4.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class Matcher:
     ) -> None:
         reading = reading or ReadOptions()
         self.names = names
+        self._labels = labels
         self._none = reading.none if labels else None
         self._blank = frozenset(reading.blank) if labels else frozenset()
         self._no_answer = NO_ANSWER | set(map(fold_accents, reading.blank)) if labels else _NO_EXPERT
@@ -91,11 +94,13 @@ class Matcher:
         return by_text(self.names)
 
     @cached_property
-    def _near(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """The indices of names without case, blanks and punctuation; and also without accents."""
-        found: tuple[dict[str, list[int]], dict[str, list[int]]] = {}, {}
-        for k, name in enumerate(self.names):
-            for places, fold in zip(found, (fold_case, fold_accents), strict=True):
+    def _near(self) -> list[tuple[Callable[[str], str], dict[str, list[int]]]]:
+        """Ways to fold a name, the nearest first, and the indices of the names that are folded so."""
+        found: list[tuple[Callable[[str], str], dict[str, list[int]]]] = [(fold_case, {}), (fold_accents, {})]
+        if not self._labels:
+            found.append((_person, {}))
+        for fold, places in found:
+            for k, name in enumerate(self.names):
                 places.setdefault(fold(str(name)), []).append(k)
         return found
 
@@ -123,10 +128,10 @@ class Matcher:
         return code
 
     def ambiguous_spellings(self) -> list[str]:
-        """Return sentences about names whose spellings differ in accents: they may be two names."""
+        """Return sentences about names whose spellings differ in accents or titles: they may be two names."""
         return [
-            f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents and may be two names; "
-            "say what each means with rename={...} (--rename names.csv)"
+            f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents or titles and may be "
+            "two names; say what each means with rename={...} (--rename names.csv)"
             for forms in map(self._spellings.__getitem__, sorted(self.ambiguous))
             if len([form for form in forms if not _WHOLE_FLOAT.fullmatch(form)]) > 1
         ]
@@ -163,22 +168,35 @@ class Matcher:
         return UNKNOWN
 
     def _places(self, text: str) -> list[int]:
-        without_case, without_accents = self._near
-        found = without_case.get(fold_case(text), []) or without_accents.get(fold_accents(text), [])
+        found = next((places[key] for fold, places in self._near if (key := fold(text)) in places), [])
         if not found and _WHOLE_FLOAT.fullmatch(text.strip()):  # as pandas writes integers with gaps
-            found = without_case.get(text.strip().partition(".")[0], [])
+            found = self._near[0][1].get(text.strip().partition(".")[0], [])
         return found
 
     def suggestion(self, entry: Any) -> str:
         """Suggest the name that may have been meant, in brackets; empty if none is near."""
         places = self._places(str(entry)) if self._loose else []
-        if len(places) > 1:
+        if len(places) < 2 and not self._labels:  # a part of a person's name
+            parts = set(_parts(str(entry)))
+            places = [k for k, name in enumerate(self.names) if parts and parts <= set(_parts(str(name)))]
+            if len(places) == 1:
+                return f" (did you mean {self.names[places[0]]!r}?)"
+        if 1 < len(places) <= _LISTED:
             return f" (it may be {' or '.join(repr(self.names[k]) for k in places)})"
         return did_you_mean(entry, self.names)
 
     def nearest(self, entry: Any) -> Name | None:
         """Return the name that may have been meant."""
         return nearest(entry, self.names)
+
+
+def _person(name: str) -> str:
+    return fold_accents(without_titles(name))
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of a person's name."""
+    return [fold_accents(part) for part in without_titles(name).split()]
 
 
 def _is_whole_float(entry: Any) -> bool:

@@ -23,6 +23,7 @@ from covote.tables import formats
 from covote.tables.column_roles import HEAD
 from covote.tables.dialect import (
     Row,
+    body_row,
     column_names,
     encoding_of,
     first_rows,
@@ -238,7 +239,7 @@ class TableFile:
         place = heading_row(rows)
         self.notes += titles_note(place)
         names = column_names(rows[place] if rows else [""])
-        self._head_lines = rows[place].line if rows else 0
+        self._head_lines = rows[body_row(rows, place) - 1].line if rows else 0
         self.schema = pa.schema([(name, pa.string()) for name in names])
         if len(head) == _EDGE:
             place = 0
@@ -276,7 +277,7 @@ class TableFile:
         last = foot_row(rows, head)
         self.notes += [*sheet.notes, *titles_note(head), *foot_note(rows[last:])]
         names = column_names(rows[head])
-        body = rows[head + 1 : last]
+        body = rows[body_row(rows, head) : last]
         used = [c for c in range(len(names)) if rows[head][c] or any(row[c] for row in body)]
         columns = [pa.array([row[c] or None for row in body], pa.string()) for c in used]
         schema = pa.schema([(names[c], pa.string()) for c in used])

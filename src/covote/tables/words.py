@@ -47,15 +47,17 @@ LEFT = words(
 NO_ANSWER = words(
     "? ?? ??? - -- --- . .. ... / na n/a #n/a nan null nil ka k/a unknown unbekannt missing noanswer "
     "notanswered notasked keineangabe keineantwort skip skipped dontknow donotknow idontknow notsure "
-    "unsure unclear undecided cannottell canttell weissnicht unklar unsicher nesaispas"
+    "unsure unclear undecided cannottell canttell notassessable cannotassess weissnicht unklar unsicher "
+    "nichtbeurteilbar nesaispas (blank) (leer) (vide) #nv #ref! #bezug! #value! #wert! #name? #div/0! #num!"
 ) | {""}
 """What people write in a cell for "no answer", as :func:`fold_accents` returns it: k.A. is among them."""
 NOTES = words(
     "note comment remark bemerkung kommentar anmerkung email mail phone telefon telephone institution "
-    "affiliation department address adresse since date remarque commentaire"
+    "affiliation department address adresse since date remarque commentaire age alter sex gender geschlecht "
+    "year yearsofexperience experience jahre berufsjahre erfahrung"
 )
 """What people call columns with remarks about an expert or an item."""
-TOTALS = words("total sum summe gesamt anzahl count totale suma somme σ")
+TOTALS = words("total grandtotal sum summe gesamt gesamtergebnis anzahl count totale suma somme σ")
 """What people call the sums at the edges of a table."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -107,6 +107,21 @@ def contradiction(
     return int(some[p]), why
 
 
+def _decimal_points(text: pa.Array) -> pa.Array:
+    """Return numbers as people write them with a point and without a percent sign: 0,85 and 85 % are 0.85.
+
+    >>> import pyarrow as pa
+    >>> _decimal_points(pa.array(["0,85", "85 %", "0.5", None])).to_pylist()
+    [0.85, 0.85, 0.5, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    percent = pc.ends_with(text, "%")
+    plain = pc.replace_substring(pc.utf8_trim(text, " %"), ",", ".").cast(pa.float64())
+    return pc.if_else(percent, pc.divide(plain, 100.0), plain)
+
+
 def checked_column(
     column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64], panel: Panel
 ) -> pa.Array:
@@ -120,6 +135,7 @@ def checked_column(
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     lists = pa.types.is_nested(column.type) and not pa.types.is_struct(column.type)
     try:
+        column = _decimal_points(column) if pa.types.is_string(column.type) else column
         column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"probabilities must be numbers between 0 and 1 ({error})") from error

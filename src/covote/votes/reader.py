@@ -24,6 +24,7 @@ from covote.tables.arrow_names import (
     arrow_array,
     flat,
     plain_items,
+    text_array,
     whole_ids,
     without_blanks,
 )
@@ -162,11 +163,20 @@ class Reader:
             self.problems.add_column(name, len(batch.column(name)) - batch.column(name).null_count)
         items = None if roles.item is None else batch.column(roles.item)
         rows = rows.astype(smallest_int(int(rows[-1]) + 1)) if len(rows) else rows
+        for name in roles.items:
+            ids = text_array([name] * len(rows))
+            self._add_long([ids, batch.column(roles.expert), batch.column(name)], rows)
+        if roles.items:
+            return
         if roles.answers is not None:
             self._add_wide(roles.answers, [batch.column(name) for name in roles.answers], items, rows)
             return
         names = [*roles.of_answers, *([roles.probability] if roles.probability else [])]
-        found = self.index([items, *(batch.column(name) for name in names)], rows)
+        self._add_long([items, *(batch.column(name) for name in names)], rows)
+
+    def _add_long(self, columns: Sequence[Any], rows: NDArray[Any]) -> None:
+        """Add rows that have the columns item, expert, label, and perhaps probabilities."""
+        found = self.index(columns, rows)
         self.problems.count(int(np.count_nonzero(found.who >= 0)))
         self._items.add(found.item)
         self._parts.append(found._replace(item=None))

@@ -77,10 +77,10 @@ class VoteFile:
         self.panel = panel
         self._reader = Reader(panel, options, f"{Path(path)}, ")
         self.columns = self._reader.columns(source.names, "auto", source.head)
-        if self.columns.item is None:
+        if self.columns.item is None and not self.columns.items:
             raise source.no_items()
-        self.shape = "wide" if self.columns.answers is not None else "long"
-        source.refuse_nested([self.columns.item, *self.columns.of_answers])
+        self.shape = "wide" if self.columns.answers is not None or self.columns.items else "long"
+        source.refuse_nested([name for name in self.columns.read if name != self.columns.probability])
         self._votes: Votes | None = None
 
     @property
@@ -104,9 +104,8 @@ class VoteFile:
 
     def _read(self, progress: Progress | None) -> Votes:
         roles, source = self.columns, self.source
-        wanted = [str(roles.item), *roles.read]
         first, free = 0, free_memory()
-        for batch in source.batches(wanted, plain=(str(roles.item),)):
+        for batch in source.batches(roles.read, plain=(str(roles.item),)):
             self._reader.add(roles, batch, source.row_numbers(first, batch.num_rows))
             first += batch.num_rows
             share = source.done / source.total if source.done else 1.0  # a sheet is read at once
