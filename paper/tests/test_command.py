@@ -72,7 +72,7 @@ from paper.store import Store
 from paper.trainers import TrainedExpert
 from paper.tests.made_up import bars
 
-class Trainer:
+class MadeUpTrainer:
     name, recipe, surrogate = "made up", "made up", True
     def train(self, data, subsets, progress, folder):
         for number, subset in enumerate(subsets):
@@ -82,7 +82,7 @@ class Trainer:
             yield TrainedExpert(subset, p, p, 0.0)
 
 data = bars(2000, 2000)
-experts = Store(Path(sys.argv[1])).experts(data, Trainer(), [(0, k) for k in range(1, 10)], print)
+experts = Store(Path(sys.argv[1])).experts(data, MadeUpTrainer(), [(0, k) for k in range(1, 10)], print)
 print(len(experts.by_subset))
 """
 
