@@ -142,8 +142,9 @@ def checked_column(
     voted, owner, values = who >= 0, np.arange(len(who)), column
     if lists:
         sizes = panel.sizes[np.maximum(who, 0)]
-        empty = voted & np.asarray(column.is_null())
-        lengths = np.where(empty, sizes, column.value_lengths().fill_null(0))
+        lengths = np.asarray(column.value_lengths().fill_null(0))
+        empty = voted & (lengths == 0)
+        lengths = np.where(empty, sizes, lengths)
         wrong = np.flatnonzero(voted & (lengths != sizes))
         if len(wrong):
             p = int(wrong[0])
