@@ -47,6 +47,7 @@ FULL_MODELS = {
     "confirm": ("mnist", "letter"),
     "last": ("fashion", "banking77"),
 }
+MOST_FOR_PEERS = 40  # classes; beyond, crowd-kit takes minutes on a panel
 WEAK_ITEMS = 4  # items of each class from which a weak model of a mixed panel learns
 
 
@@ -334,7 +335,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=3, help="one model panel of this many")
     parser.add_argument("--items", type=int, default=2000, help="items of a simulated panel")
     parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--peers", action="store_true", help="measure crowd-kit's methods, too")
+    parser.add_argument("--peers", action="store_true", help="crowd-kit's methods, too; few classes only")
     parser.add_argument("--keep", type=Path, help="add the figures of every panel to those in this file")
     parser.add_argument("-o", "--output", type=Path, help="write the tables here")
     given = parser.parse_args()
@@ -346,6 +347,8 @@ def main() -> None:
     began = time.process_time()
     for half in given.half:
         for panel in panels_of(given, half):
+            if given.peers and len(panel.votes.panel.classes) > MOST_FOR_PEERS:
+                continue
             new = compared(panel, tuple(given.methods), given.peers)
             key = f"{half}, {panel.kind}, {panel.name}"
             figures = kept[key] = kept.get(key, {}) | new

@@ -76,7 +76,7 @@ def spread(panel: Panel, answers: ItemAnswers, amount: Array) -> Array:
 
 
 def count_votes(panel: Panel, answers: ItemAnswers) -> tuple[Array, Array]:
-    """Return (N_k, d_k), items x classes: who named class k, and who answered and knows it, counted."""
+    """Count who named each class, N_k, and who of those that answered know it, d_k (items x classes)."""
     classes = len(panel.classes)
     authorities = spread(panel, answers, answers.answered.astype(np.int64))
     named = answers.answer >= 0
