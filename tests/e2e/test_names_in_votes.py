@@ -140,3 +140,22 @@ def test_an_expert_who_loses_every_answer_comes_first(covote, files):
     first, *others = ran.out.splitlines()
     assert "cy" in first
     assert any("9 of 18 answers were dropped" in line for line in others)
+
+
+@pytest.mark.parametrize(
+    ("votes", "written"),
+    [(VOTES.replace("bob", "bobb"), True), (VOTES, False), ("item,expert,label\ni1,ann,ear\n", False)],
+    ids=["unknown name", "nothing wrong", "outside what they know"],
+)
+@pytest.mark.parametrize("more", [(), ("--unknown", "drop")], ids=["", "drop"])
+def test_check_says_that_it_wrote_names_exactly_if_it_did(covote, files, votes, written, more):
+    (files / "votes.csv").write_text(votes)
+    ran = covote("check", "panel.toml", "votes.csv", "--fix", "names.csv", *more)
+    assert ("Wrote names.csv" in ran.out, (files / "names.csv").exists()) == (written, written)
+
+
+@pytest.mark.parametrize("argv", COMMANDS[3:], ids=lambda argv: argv[0])
+@pytest.mark.parametrize("word", ["all", "infer"])
+def test_the_answers_can_say_who_knows_what(covote, files, argv, word):
+    ran = covote(*(word if part == "panel.toml" else part for part in argv))
+    assert ran.status == 0, ran.err

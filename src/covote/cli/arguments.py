@@ -312,7 +312,14 @@ VotesFile = Annotated[
         help="Answers: .parquet, .csv, .tsv, .jsonl or .xlsx, long or wide; or another tool's export.",
     ),
 ]
-VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
+VotesPanel = Annotated[
+    str,
+    typer.Option(
+        "--panel",
+        help="Panel file, 'all' (every expert knows every class) or 'infer' (each expert knows the "
+        "labels they used).",
+    ),
+]
 Report = Annotated[
     Path | None,
     typer.Option(help="Write a report with charts to this .html file.", rich_help_panel=WRITTEN),

@@ -33,7 +33,9 @@ def ask(
             "terminal."
         ),
     ] = None,
-    panel_file: Annotated[Path | None, typer.Option("--panel", help="Panel file: who knows what.")] = None,
+    panel_file: Annotated[
+        str | None, typer.Option("--panel", help="Panel file, or 'all' if every expert knows every class.")
+    ] = None,
     gold: Gold = None,
     report: Report = None,
     next_: Annotated[
@@ -66,18 +68,19 @@ def ask(
     after another in the terminal.
     """
     if panel_file is None:
-        raise InputError("asking needs a panel file that lists who knows what: --panel panel.toml")
-    from covote.files import VoteFile, read_gold
+        raise InputError(
+            "asking needs to know who knows what: --panel panel.toml, or --panel all if everyone knows all"
+        )
+    from covote.files import VoteFile, panel_or_word, read_gold
     from covote.files.output import check_report
 
-    panel = Panel.load(panel_file)
     if answers is None:
         more = (gold, report, next_, output_file)
         if any(one is not None for one in more) or reading != ReadOptions() or as_json:
             raise InputError(
                 "--gold, --report, --next, --json and the reading options need a file of answers; name it"
             )
-        _converse(panel, rule, state)
+        _converse(Panel.load(panel_file), rule, state)
         return
     if (next_ is None) != (output_file is None):
         raise InputError(
@@ -85,13 +88,14 @@ def ask(
         )
     check_report(report)
     atomic.check_apart([report, output_file], [answers, panel_file, gold, reading.rename_file])
-    known = None if gold is None else read_gold(gold, panel, reading)
+    if next_ is not None and (report is not None or as_json):
+        raise InputError("--report and --json are for a replay; leave them out with --next")
+    votes = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    known = None if gold is None else read_gold(gold, votes.panel, reading)
     if next_ is not None and output_file is not None:
-        if report is not None or as_json:
-            raise InputError("--report and --json are for a replay; leave them out with --next")
-        _next(VoteFile(answers, panel, reading).read(), known, next_, output_file)
-        return
-    _replay(VoteFile(answers, panel, reading).read(), answers.name, known, report, as_json)
+        _next(votes, known, next_, output_file)
+    else:
+        _replay(votes, answers.name, known, report, as_json)
 
 
 def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:

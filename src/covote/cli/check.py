@@ -158,6 +158,8 @@ def _check_votes(
             )
         elif problems and unknown:
             output.say("To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop.")
+        elif problems and details.get("dropped"):
+            output.say("Correct the answers or the panel; to ignore these answers, add --unknown drop.")
         elif problems:
             output.say("Correct the file.")
         else:

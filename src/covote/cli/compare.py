@@ -9,15 +9,14 @@ import typer
 
 from covote.cli import output
 from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel, reads_votes
-from covote.panel import Panel
 from covote.tables import ReadOptions
 
 
 @reads_votes
 def compare(
     answers: VotesFile,
-    panel_file: VotesPanel,
     gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
+    panel_file: VotesPanel = "all",
     seed: Seed = 0,
     plot: Annotated[
         Path | None,
@@ -30,13 +29,11 @@ def compare(
     """Find the best method with items whose class you know."""
     from covote.decoding import compare as compared
     from covote.decoding.gold import like_items
-    from covote.files import VoteFile, read_gold
+    from covote.files import VoteFile, panel_or_word, read_gold
 
     output.check_places(plot, read=[answers, panel_file, gold])
-    panel = Panel.load(panel_file)
-    known = read_gold(gold, panel, reading)
-    read = VoteFile(answers, panel, reading).read()
-    found = compared(read, like_items(known, read), seed=seed)
+    read = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    found = compared(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
     if plot is not None:
         from covote.files.report.charts import method_comparison
 

@@ -28,6 +28,7 @@ from covote.cli.arguments import (
     StandardStreams,
     StreamFormat,
     Title,
+    VotesPanel,
     Workers,
     reads_votes,
 )
@@ -50,14 +51,7 @@ def decode(
             "expert).",
         ),
     ],
-    panel_file: Annotated[
-        str,
-        typer.Option(
-            "--panel",
-            help="Panel file, 'all' (every expert knows every class) or 'infer' (each expert knows the "
-            "labels they used).",
-        ),
-    ] = "all",
+    panel_file: VotesPanel = "all",
     output_file: LabelsFile = None,
     models: Annotated[
         list[Path] | None,

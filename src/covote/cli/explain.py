@@ -9,7 +9,6 @@ import typer
 from covote.cli import output
 from covote.cli.arguments import Gold, Json, VotesFile, VotesPanel, reads_votes
 from covote.cli.method import Method
-from covote.panel import Panel
 from covote.tables import ReadOptions
 
 
@@ -17,7 +16,7 @@ from covote.tables import ReadOptions
 def explain(
     answers: VotesFile,
     item: Annotated[str, typer.Argument(help="The item, as the answers name it.")],
-    panel_file: VotesPanel,
+    panel_file: VotesPanel = "all",
     method: Method = "learned",
     gold: Gold = None,
     *,
@@ -29,11 +28,10 @@ def explain(
     from covote.decoding import explain as explained
     from covote.decoding.gold import like_items
     from covote.decoding.loop import estimates
-    from covote.files import VoteFile, read_gold
+    from covote.files import VoteFile, panel_or_word, read_gold
 
-    panel = Panel.load(panel_file)
-    known = None if gold is None else read_gold(gold, panel, reading)
-    read = VoteFile(answers, panel, reading).read()
+    read = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    known = None if gold is None else read_gold(gold, read.panel, reading)
     if known is not None:
         known = dict(like_items(known, read))
     (name,) = like_items({item: None}, read)

@@ -146,10 +146,12 @@ def _unreliable(report: ExpertReport) -> str:
     rates = dict(zip(report.panel.names, report.accuracy.tolist(), strict=True))
     others = [rate for name, rate in rates.items() if name not in unreliable and rate == rate]
     usual = f" (others: {np.median(others):.0%})" if others else ""
-    first, *more = (f"{rates[name]:.0%}" for name in unreliable)
-    named = [f"{unreliable[0]}, who agrees with the label in {first} of the cases in their field"]
-    named += [f"{name} ({rate})" for name, rate in zip(unreliable[1:], more, strict=True)]
-    return f"Possibly unreliable: {output.first_of(named, 6)}{usual}."
+    if len(unreliable) == 1:
+        (name,) = unreliable
+        agrees = f"who agrees with the label in {rates[name]:.0%} of the cases in their field"
+        return f"Possibly unreliable: {name}, {agrees}{usual}."
+    named = output.first_of((f"{name} {rates[name]:.0%}" for name in unreliable), 6)
+    return f"Possibly unreliable, by how often they agree with the label in their field: {named}{usual}."
 
 
 def _to_review(doubt: ExpectedErrors) -> str:

@@ -134,7 +134,7 @@ def decode_file(
     """
     output = output if isinstance(output, Output) else Output(output)
     output.check()
-    file = VoteFile(votes_file, _known_panel(panel), reading)
+    file = VoteFile(votes_file, panel_or_word(panel), reading)
     work = Work(3 * _PASS, progress)
     votes = file.read(_reported(work.part("reading", share=_PASS)))
     if models or any(map(table_of, votes.panel.models)):
@@ -166,8 +166,8 @@ def _reported(work: Work) -> Progress:
     return report
 
 
-def _known_panel(panel: Panel | str | os.PathLike[str]) -> Panel | Assumed:
-    """Return the panel in a file; "all" and "infer" are not files."""
+def panel_or_word(panel: Panel | str | os.PathLike[str]) -> Panel | Assumed:
+    """Return the panel in a file, or the word for one that the answers give: "all" or "infer"."""
     if isinstance(panel, Panel):
         return panel
     return "all" if panel == "all" else "infer" if panel == "infer" else Panel.load(panel)
