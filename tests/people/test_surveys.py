@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import openpyxl
+import pandas as pd
 import pytest
 
-from covote import CovoteError, Panel, ReadOptions
+from covote import CovoteError, Panel, ReadOptions, Votes
 from covote.files import VoteFile
 
 A, B, C = "Melanom", "Nävus", "Ekzem"
@@ -433,3 +434,56 @@ def test_panels(tmp_path, case):
     found = {name: sorted(known) for name, known in zip(panel.names, panel.blocks(), strict=True)}
     assert found == {name: sorted(known) for name, known in KNOWS.items()}
     assert [name for name, left in zip(panel.names, panel.left, strict=True) if left] == [*case.left]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "frame"])
+def test_numbers_dates_and_free_text_are_not_experts(tmp_path, ending):
+    """Without a panel, experts are the columns that share labels with each other."""
+    size = 40
+    frame = pd.DataFrame(
+        {
+            "case": [f"C{n}" for n in range(size)],
+            "Date": [NOW + datetime.timedelta(days=n % 8) for n in range(size)],
+            "Age": [20 + n % 11 for n in range(size)],
+            "Weight": [25.0 + n % 7 for n in range(size)],
+            "Sex": ["f" if n % 3 else "m" for n in range(size)],
+            "ann": [[A, B, C][n % 3] for n in range(size)],
+            "bob": [[A, B, C][n % 4 % 3] for n in range(size)],
+            "Comment": ["see photo" if n == 7 else None for n in range(size)],
+        }
+    )
+    path = tmp_path / f"answers.{ending}"
+    if ending != "frame":
+        save = {"csv": frame.to_csv, "xlsx": frame.to_excel}.get(ending, frame.to_parquet)
+        save(path, index=False)
+    votes = Votes.from_table(frame) if ending == "frame" else Votes.load(path)
+    assert votes.panel.names == ("ann", "bob")
+    assert sorted(votes.panel.classes) == sorted([A, B, C])
+
+
+def test_an_empty_meaning_drops_an_expert(tmp_path):
+    """In the list of names, an empty second cell stands for nobody."""
+    names, path = tmp_path / "names.csv", tmp_path / "votes.csv"
+    names.write_text("votes,panel\nEva,\n", encoding="utf-8")
+    panel = Panel.from_blocks([A, B, C], list(KNOWS.values()), list(KNOWS))
+    wide = beside(WIDE, "Eva", [A, A, A])
+    for rows in (wide, [["item", "expert", "label"], *LONG, ["K1", "Eva", A]]):
+        path.write_text(text_of(rows), encoding="utf-8")
+        with pytest.raises(CovoteError, match="'Eva'"):
+            Votes.load(path, panel)
+        votes = Votes.load(path, panel, rename=names)
+        assert votes.answers == len(LONG)
+
+
+def test_many_answers_outside_the_ticks_are_counted_for_each_expert(tmp_path):
+    rows = [[f"K{n}", name, label] for n in range(30) for name in KNOWS for label in [[A, B, C][n % 3]]]
+    panel = Panel.from_blocks({name: [f"D{n}"] for n, name in enumerate(KNOWS)} | {"all": [A, B, C, *"EFGH"]})
+    rows += [[f"L{n}", LEE, label] for n, label in enumerate("EFGH")]
+    path = tmp_path / "votes.csv"
+    path.write_text(text_of([["item", "expert", "label"], *rows]), encoding="utf-8")
+    with pytest.raises(CovoteError) as caught:
+        Votes.load(path, panel)
+    assert "'Dr. Anna Lee' (34 answers: 'Melanom', 'Nävus', 'Ekzem', 'E', 'F', 'G', ... 7 in all)" in str(
+        caught.value
+    )
+    assert "'Dr. Bo Müller' (30 answers: 'Melanom', 'Nävus', 'Ekzem')" in str(caught.value)

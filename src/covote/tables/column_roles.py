@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.tables.arrow_names import NONE_OF_MINE, as_dictionary, entry_rows
 from covote.tables.dialect import UNNAMED
 from covote.tables.matching import NULL, Matcher, by_text
-from covote.tables.words import CLASSES, EXPERTS, ITEMS, fold_accents, is_called, words
+from covote.tables.words import CLASSES, EXPERTS, ITEMS, NOTES, fold_accents, is_called, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -235,6 +236,7 @@ def _wide(
     if rest:
         sample = head()
         rest = [name for name in rest if sample.column(name).null_count < len(sample)]
+        rest = [name for name in rest if not experts.is_dropped(name)]
         unknown_columns = [name for name in rest if share_of(sample.column(name), classes) >= 0.5]
         rest = [name for name in rest if name not in unknown_columns]
     if item is None:
@@ -246,7 +248,10 @@ def _wide(
 def _wide_without_panel(
     names: list[str], item: str | None, head: Callable[[], pa.Table], *, sure: bool
 ) -> ColumnRoles | None:
-    """Return the columns of a wide table without a panel: columns that share labels are experts'."""
+    """Return the columns of a wide table without a panel: those of experts share labels with each other.
+
+    Others are left out if they hold numbers, dates or free text, or are called age, sex or comment.
+    """
     roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
     if not sure and any(roles):
         return None
@@ -254,18 +259,34 @@ def _wide_without_panel(
         item = next((name for name in COMMON_NAMES[0] if name in names), None) or _item(names, head)
     sample = head()
     rest = [name for name in names if name != item and _holds_names(sample.column(name))]
-    values = {name: set(_values(sample.column(name))) for name in rest}
-    sizes = {name: len(_values(sample.column(name))) for name in rest}
+    entries = {name: _values(sample.column(name)) for name in rest}
+    values = {name: set(map(str, some)) for name, some in entries.items()}
+    texts = [name for name in rest if any(map(_has_letters, values[name]))]
+    if len(_sharing(texts, values)) > 1:  # so numbers, dates and times are not answers
+        rest = texts
+    sharing = _sharing(rest, values)
     alone = [
         name
         for name in rest
-        if not any(values[name] & values[other] for other in rest if other != name)
-        and 2 * len(values[name]) > sizes[name]
+        if name not in sharing and (2 * len(values[name]) > len(entries[name]) or is_called(name, NOTES))
     ]
-    left_out = alone if len(rest) - len(alone) > 1 else []
-    answers = [name for name in rest if name not in left_out]
+    answers = [name for name in rest if name not in alone or len(rest) - len(alone) < 2]
     ignored = tuple(name for name in names if name != item and name not in answers)
     return ColumnRoles(item, answers={name: i for i, name in enumerate(answers)}, ignored=ignored)
+
+
+def _sharing(names: list[str], values: dict[str, set[str]]) -> list[str]:
+    """Return the columns that have a value in common with another."""
+    return [name for name in names if any(values[name] & values[other] for other in names if other != name)]
+
+
+def _has_letters(text: str) -> bool:
+    """Whether a text is neither a number nor a date.
+
+    >>> _has_letters("2026-03-04T09:30:15"), _has_letters("1e5"), _has_letters("-7,5 %"), _has_letters("T1")
+    (False, False, False, True)
+    """
+    return any(map(str.isalpha, re.sub(r"(?<=\d)[TeE](?=[-+\d])|(?<=\d)Z$", "", text)))
 
 
 def _by_content(

@@ -157,6 +157,10 @@ class Matcher:
             return NULL
         return self._loose_match(str(entry)) if self._loose else UNKNOWN
 
+    def is_dropped(self, name: str) -> bool:
+        """Whether a name means nobody: its meaning was left empty."""
+        return name in self._rename and self._rename[name] is None
+
     def _loose_match(self, text: str) -> int:
         places = self._places(text)
         if len(places) == 1:

@@ -14,6 +14,7 @@ from covote.panel import Name, Panel
 from covote.tables.matching import UNKNOWN, Matcher
 
 _LISTED = 20  # names of one kind in a message
+_PAIRS = 10  # answers outside what an expert knows that are listed one by one
 NEARLY_NOTHING = 20
 """If fewer than one in this many votes would be left after dropping, the panel does not fit the votes."""
 _DROP = "drop such answers with unknown='drop' (--unknown drop)"
@@ -177,8 +178,20 @@ class TableProblems:
             found.append(f"labels that are not classes of the panel: {_some(named)}")
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
+            named = named if len(named) <= _PAIRS else self._outside_by_expert()
             found.append(f"classes that the expert does not know: {_some(named)}")
         return found
+
+    def _outside_by_expert(self) -> list[str]:
+        """Return how many answers of each expert are outside what they know, most first."""
+        by_expert: dict[str, list[tuple[str, Count]]] = {}
+        for (name, label), count in _most(self.outside):
+            by_expert.setdefault(name, []).append((label, count))
+        counts = {name: Count(sum(c.answers for _, c in some), 0) for name, some in by_expert.items()}
+        return [
+            f"{shown(name)} ({count}: {some_of([shown(label) for label, _ in by_expert[name]])})"
+            for name, count in _most(counts)
+        ]
 
     def error(self, *, dropping: bool = False) -> CovoteError:
         """Return an error that reports all problems in one message."""
