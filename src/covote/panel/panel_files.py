@@ -209,21 +209,24 @@ def _json_loads(text: str) -> dict[str, Any]:
 # spreadsheets.
 
 
-def _no_room_for_models(data: Mapping[str, Any]) -> None:
+def _matrix_rows(data: Mapping[str, Any], tick: str, blank: str, *, priced: bool) -> list[list[str]]:
+    """Return the cells of a table: who has left if somebody has, costs, and ticks."""
     if any("model" in expert for expert in data["experts"]):
         raise InputError("a table has no room for models; save the panel as .toml or .json")
+    gone = any(expert.get("left") for expert in data["experts"])
+    rows = [["expert", *["left"] * gone, *["cost"] * priced, *map(cell_of, data["classes"])]]
+    for expert in data["experts"]:
+        known = set(expert["knows"])
+        left = [tick if expert.get("left") else blank] * gone
+        cost = [repr(expert.get("cost", 1))] * priced
+        ticks = [tick if name in known else blank for name in data["classes"]]
+        rows.append([cell_of(expert["name"]), *left, *cost, *ticks])
+    return rows
 
 
 def _sheet_rows(data: Mapping[str, Any]) -> list[list[str]]:
     """Return the cells of a spreadsheet: ticks, and costs if they differ from 1."""
-    _no_room_for_models(data)
-    costs = [expert.get("cost", 1) for expert in data["experts"]]
-    priced = any(cost != 1 for cost in costs)
-    rows = [["expert", *(["cost"] if priced else []), *map(cell_of, data["classes"])]]
-    for expert, cost in zip(data["experts"], costs, strict=True):
-        known = set(expert["knows"])
-        ticks = ["x" if name in known else "" for name in data["classes"]]
-        rows.append([cell_of(expert["name"]), *([repr(cost)] if priced else []), *ticks])
+    rows = _matrix_rows(data, "x", "", priced=any(expert.get("cost", 1) != 1 for expert in data["experts"]))
     try:
         same = _as_written(panel_of_rows([*rows])) == _as_written(data)
     except InputError:
@@ -235,21 +238,17 @@ def _sheet_rows(data: Mapping[str, Any]) -> list[list[str]]:
 
 def _as_written(data: Mapping[str, Any]) -> Any:
     """Return what a spreadsheet has to give back."""
-    return data["classes"], [(e["name"], e["knows"], float(e.get("cost", 1))) for e in data["experts"]]
+    return data["classes"], [
+        (one["name"], one["knows"], float(one.get("cost", 1)), one.get("left", False))
+        for one in data["experts"]
+    ]
 
 
 def _csv_dumps(data: Mapping[str, Any]) -> str:
-    _no_room_for_models(data)
     out = io.StringIO()
     # Everything is quoted, so that names with line breaks or blanks at their ends are read back unchanged.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    gone = any(expert.get("left") for expert in data["experts"])
-    writer.writerow(["expert", *["left"] * gone, "cost", *map(cell_of, data["classes"])])
-    for expert in data["experts"]:
-        known = set(expert["knows"])
-        marks = ["1" if name in known else "0" for name in data["classes"]]
-        left = ["1" if expert.get("left") else "0"] * gone
-        writer.writerow([cell_of(expert["name"]), *left, repr(expert.get("cost", 1)), *marks])
+    writer.writerows(_matrix_rows(data, "1", "0", priced=True))
     return out.getvalue()
 
 

@@ -18,7 +18,7 @@ def gone(panel):
     return [name for name, left in zip(panel.names, panel.left.tolist(), strict=True) if left]
 
 
-@pytest.mark.parametrize("ending", ["toml", "json", "csv"])
+@pytest.mark.parametrize("ending", ["toml", "json", "csv", "xlsx"])
 def test_a_file_keeps_who_has_left(tmp_path, ending):
     path = tmp_path / f"panel.{ending}"
     PANEL.save(path)
