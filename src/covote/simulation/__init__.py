@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.noise import Similar, strongest_rivals
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 
 __all__ = ["Similar", "simulate"]
@@ -25,6 +25,65 @@ PART = 1 << 16
 """Items to draw at once."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Similar:
+    """Answers by similarity: a class that an expert does not know looks like the nearest one it knows.
+
+    Real classifiers do this, all in the same way for the same class, so that noise agrees with noise: the
+    hard case (theory: section 5).
+
+    Attributes
+    ----------
+    similarity
+        (classes x classes) Larger is more alike (default: the distances of random points in a plane).
+    temperature
+        0 always answers the most similar class; above, the answer v has weight exp(similarity / temperature).
+    """
+
+    similarity: ArrayLike | None = None
+    temperature: float = 0.0
+
+    def matrix(self, classes: int, seed: int) -> NDArray[np.float64]:
+        """Return how alike the classes are (classes x classes)."""
+        if not self.temperature >= 0:
+            raise InputError(f"temperature must be 0 or more, not {self.temperature}")
+        if self.similarity is None:
+            # Classes as random points in the plane: neighbours confuse, and confusion is symmetric.
+            points = np.random.default_rng([seed, 0x51]).normal(size=(classes, 2))
+            apart: NDArray[np.float64] = np.hypot(
+                *(points[:, None, :] - points[None, :, :]).transpose(2, 0, 1)
+            )
+            return -apart
+        try:
+            matrix = np.asarray(self.similarity, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"similarity must be a {classes} x {classes} matrix of numbers") from error
+        if matrix.shape != (classes, classes):
+            raise InputError(
+                f"similarity has shape {matrix.shape}; it must be {classes} x {classes}, one row per class"
+            )
+        if not np.isfinite(matrix).all():
+            k, j = np.argwhere(~np.isfinite(matrix))[0]
+            raise InputError(f"similarity[{k}, {j}] is {matrix[k, j]}; it must be a finite number")
+        return matrix
+
+    def answers(
+        self,
+        matrix: NDArray[np.float64],
+        known: NDArray[np.intp],
+        truth: NDArray[np.int64],
+        drawn: NDArray[np.float64],
+    ) -> NDArray[np.intp]:
+        """Return what an expert who knows some classes says, by numbers drawn from [0, 1), one per item."""
+        near = matrix[:, known]
+        if self.temperature == 0:
+            return np.asarray(known[near.argmax(axis=1)][truth])
+        weights = np.exp((near - near.max(axis=1, keepdims=True)) / self.temperature)
+        chances = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+        place = (chances[truth] <= drawn[:, None]).sum(axis=1)
+        return np.asarray(known[np.minimum(place, len(known) - 1)])
 
 
 def simulate(
@@ -95,11 +154,11 @@ def simulate(
     )
     answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
     similar = Similar() if noise == "similar" else noise if isinstance(noise, Similar) else None
-    rivals = strongest_rivals(panel) if noise == "adversarial" and len(panel.classes) > 1 else None
+    rivals = _strongest_rivals(panel) if noise == "adversarial" and len(panel.classes) > 1 else None
     for items, column in _drawn(panel, indices, behaviour, similar, rivals, seed):
         answers[column[0], items] = column[1]
     if callable(noise):
-        _ask(noise, panel, indices, traitors, answers, seed)
+        _call_noise(noise, panel, indices, traitors, answers, seed)
     return Votes.from_dense(answers.T, panel)
 
 
@@ -172,6 +231,24 @@ def _targets(
         return np.full(len(true), -1, dtype=np.int64)
     target = _below(bits, classes - 1)
     return target + (target >= true)
+
+
+def _strongest_rivals(panel: Panel) -> list[NDArray[np.intp]]:
+    """Return for every true class the wrong classes that come closest to beating it in the paper's vote.
+
+    When the truth is k, the experts who do not know it can give rival j at most d_j - lambda_kj votes, all
+    of which are consistent with j. The rival with the least lambda_kj / d_j scores highest; it ties with the
+    truth where the pair is uncovered.
+    """
+    degrees = panel.knows.sum(axis=0).astype(np.float64)
+    chosen = []
+    for k, together in enumerate(panel.pair_counts()):
+        # Quotients of small integers: equal fractions are equal as float64, and unequal ones are not.
+        held = np.where(degrees > 0, together / np.maximum(degrees, 1), np.inf)
+        held[k] = np.inf
+        # A panel in which no one knows any other class has no rival to offer.
+        chosen.append(np.flatnonzero(held == held.min()) if np.isfinite(held).any() else np.empty(0, np.intp))
+    return chosen
 
 
 # Random numbers: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014) scrambles a counter.
@@ -262,7 +339,7 @@ def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
     return rates
 
 
-def _ask(
+def _call_noise(
     noise: NoiseFunction,
     panel: Panel,
     truth: NDArray[np.int64],
@@ -270,20 +347,20 @@ def _ask(
     answers: NDArray[Any],
     seed: int,
 ) -> None:
-    """Replace every answer by what the function says."""
-    said = np.asarray(noise(np.random.default_rng([seed, 0]), truth, panel))
-    if said.shape != (len(truth), len(panel)) or said.dtype.kind not in "iu":
+    """Replace every answer by that of the noise function."""
+    drawn = np.asarray(noise(np.random.default_rng([seed, 0]), truth, panel))
+    if drawn.shape != (len(truth), len(panel)) or drawn.dtype.kind not in "iu":
         raise InputError(
-            f"the noise function gave {said.dtype} of shape {said.shape}; it must give class indices of "
+            f"the noise function gave {drawn.dtype} of shape {drawn.shape}; it must give class indices of "
             f"shape {(len(truth), len(panel))} (items x experts)"
         )
-    there = (said >= 0) & (said < len(panel.classes))
-    wrong = ~(there & panel.knows[np.arange(len(panel)), np.where(there, said, 0)])
+    valid = (drawn >= 0) & (drawn < len(panel.classes))
+    wrong = ~(valid & panel.knows[np.arange(len(panel)), np.where(valid, drawn, 0)])
     if wrong.any():
         n, i = np.argwhere(wrong)[0]
         raise InputError(
-            f"the noise function answered {said[n, i]} for expert {panel.names[i]!r}, a class index that it "
+            f"the noise function answered {drawn[n, i]} for expert {panel.names[i]!r}, a class index that it "
             "does not know"
         )
-    given = (answers >= 0) & ~traitors[:, None]
-    answers[given] = said.T[given]
+    replaced = (answers >= 0) & ~traitors[:, None]
+    answers[replaced] = drawn.T[replaced]
