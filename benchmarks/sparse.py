@@ -353,6 +353,8 @@ def main() -> None:
             key = f"{half}, {panel.kind}, {panel.name}"
             figures = kept[key] = kept.get(key, {}) | new
             found[half, panel.kind].append({"name": panel.name, "half": half, "figures": figures})
+            if given.keep:
+                given.keep.write_text(json.dumps(kept))
             shown = ", ".join(f"{name} {one['right']:.1f}" for name, one in figures.items())
             print(f"{panel.name}: {shown}", file=sys.stderr, flush=True)
     lines = [
@@ -361,8 +363,6 @@ def main() -> None:
     for (half, kind), rows in found.items():
         lines += ["", *table(rows, f"{half}: {kind}")]
     print("\n".join(lines))
-    if given.keep:
-        given.keep.write_text(json.dumps(kept))
     if given.output:
         given.output.write_text("\n".join(lines) + "\n")
 
