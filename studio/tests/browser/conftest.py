@@ -32,9 +32,6 @@ SIZES = {
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
     "desk": {"viewport": {"width": 1280, "height": 860}},
 }
-SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
-           "/items", "/classes", "/classes/1", "/start", "/export", "/settings", "/record",
-           "/login"]  # fmt: skip
 DEADLINE = float(os.environ.get("COVOTE_DEADLINE", "180"))
 """Seconds after which something that is waited for will not come any more."""
 
@@ -198,27 +195,6 @@ def desk(visit, rig):
     def opened(name, path="/label", size="desk"):
         page = visit(**SIZES[size])
         rig.enter(page, name)
-        page.goto(rig.address + path)
-        return page
-
-    return opened
-
-
-@pytest.fixture(scope="session")
-def _owners(browser, rig):
-    pages = {size: watched(browser.new_context(**shape)) for size, shape in SIZES.items()}
-    for page in pages.values():
-        rig.enter(page, "owner")
-    return pages
-
-
-@pytest.fixture
-def open_screen(_owners, rig):
-    """Open a screen of the owner, on a phone or on a desk."""
-
-    def opened(size, path):
-        page = _owners[size]
-        page.failures.clear()
         page.goto(rig.address + path)
         return page
 

@@ -1,6 +1,6 @@
-"""The tutorial of the studio (docs/studio-tutorial.md), step by step as it is written.
+"""The tutorial of the studio (studio/docs/tutorial.md), step by step as it is written.
 
-    COVOTE_PICTURES=docs/images pytest tests/browser/test_tutorial.py
+    COVOTE_PICTURES=studio/docs/images pytest studio/tests/browser/test_tutorial.py
 
 also takes its pictures.
 """
@@ -104,7 +104,7 @@ def test_the_tutorial_of_the_studio_holds(visit, birds, tmp_path):
     owner.get_by_role("link", name=re.compile("^All")).click()
     owner.get_by_role("link", name="note-1").first.click()
     expect(owner.get_by_role("main")).to_contain_text("robin")
-    expect(owner.get_by_role("main")).to_contain_text(re.compile("Cy\\s*magpie\\s*does not know it"))
+    expect(owner.get_by_role("main")).to_contain_text(re.compile("do not know robin\\s*Cy\\s*magpie"))
     photograph(owner, "item")
 
     owner.get_by_role("link", name="Export", exact=True).click()

@@ -9,7 +9,8 @@ from covote.colours import DARK, LIGHT
 
 NAMES = {
     "paper": "page", "card": "card", "ink": "ink", "quiet": "soft", "line": "line", "soft": "faint",
-    "accent": "main", "good": "agreed", "warn": "tied", "bad": "conflict",
+    "accent": "main", "good": "agreed", "warn": "tied", "bad": "conflict", "incomplete": "incomplete",
+    "given": "given",
 }  # fmt: skip
 
 

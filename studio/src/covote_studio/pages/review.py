@@ -54,7 +54,7 @@ def _values(studio: Studio) -> dict[str, Any]:
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
         "bars": _bars(now.days), "sentence": _sentence(now), "due": _due(now), "failing": failing,
         "board": roster.coverage if roster.classes else None, "begun": bool(now.answers),
-        "has_costs": roster.has_costs,
+        "has_costs": roster.has_costs, "moment": time.time(),
     }  # fmt: skip
 
 

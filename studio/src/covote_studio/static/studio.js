@@ -43,17 +43,12 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
-// Forms with data-into show what the server answers in a place of the page; while it works, they ask again.
+// Forms with data-into show what the server answers in a place of the page.
 async function ask(place, address, body) {
   const told = document.createElement("p");
   try {
     const answer = await fetch(address, { method: body ? "POST" : "GET", body, credentials: "same-origin", headers: { Accept: "application/json" } });
-    if (answer.ok) {
-      place.innerHTML = await answer.text(); // made by the server, where every text is escaped
-      const again = place.querySelector("[data-again]");
-      if (again) setTimeout(ask, 700, place, again.dataset.again);
-      return;
-    }
+    if (answer.ok) { place.innerHTML = await answer.text(); return; } // made by the server, where every text is escaped
     told.textContent = (await answer.json()).detail;
   } catch { told.textContent = "The server did not answer; try again in a moment."; }
   told.className = "said problem";
@@ -64,6 +59,7 @@ document.addEventListener("submit", async (event) => {
   const place = document.getElementById(event.target.dataset.into);
   if (!place) return;
   event.preventDefault();
+  place.textContent = "Working …";
   await ask(place, event.target.action, new FormData(event.target));
   place.scrollIntoView({ block: "nearest" });
 });
