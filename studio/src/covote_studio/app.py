@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -35,12 +34,11 @@ from covote_studio.pages import (
     review,
     start,
 )
-from covote_studio.pages.rendering import TEMPLATES, member_of, page, path_of, sentence_of
+from covote_studio.pages.rendering import STATIC, TEMPLATES, member_of, page, path_of, sentence_of
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.projects import Addresses, Projects
 from covote_studio.rules import Member, Refused
 
-STATIC = Path(__file__).parent / "static"
 SILENT: dict[str, Any] = {
     "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 }

@@ -20,6 +20,7 @@ from covote_studio.answers.recording import NewAnswer
 from covote_studio.editing import items
 from covote_studio.editing.guide import examples_of
 from covote_studio.pages.rendering import (
+    STATIC,
     Brought,
     Form,
     Project,
@@ -202,6 +203,12 @@ def guide(request: Request, studio: Project, who: Who) -> Response:
         shown = examples_of(connection)
     known = [one for one in roster.classes if one.id in who.known]
     return fragment(request, "_guide.html", classes=known, examples=shown)
+
+
+@router.get("/offline.js")
+def offline(who: Who) -> Response:
+    """Serve the worker that keeps the page; its address decides which pages it may keep."""
+    return FileResponse(STATIC / "offline.js", media_type="text/javascript")
 
 
 @router.get("/media/{digest}")

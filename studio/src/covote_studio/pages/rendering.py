@@ -27,6 +27,7 @@ from covote_studio.projects import Projects
 from covote_studio.rules import Member, Refused, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
+STATIC = _FOLDER / "static"
 MOST_FIELDS = 30_000
 
 
@@ -77,7 +78,7 @@ def places_of(member: Member) -> list[tuple[str, str]]:
 @cache
 def asset(name: str) -> str:
     """Return the address of a static file; it changes with the content, so that browsers may cache it."""
-    content = (_FOLDER / "static" / name).read_bytes()
+    content = (STATIC / name).read_bytes()
     return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 

@@ -10,6 +10,7 @@
   const SEEN = 300; // milliseconds for which an item must have been in view before a choice counts
   const DOUBLE = 500; // milliseconds within which the second half of a double tap comes
   let queue = data.leases, done = data.done, left = data.left, why = at("reason").textContent;
+  const kept = `place-${store.replaceAll(":", "-")}`; // where this browser has come to
   let sending = false, connected = true, wait = 1000, timer = 0, keysOn = true;
   let ready = Infinity, readyTimer = 0, chosenAt = -Infinity, broken = false, stale = false;
 
@@ -105,7 +106,7 @@
     at("working").hidden = !lease;
     at("nothing").hidden = Boolean(lease);
     counters();
-    if (!lease) { disarm(); nothing(); return; }
+    if (!lease) { disarm(); nothing(); remember(); return; }
     content(lease);
     at("f-item").value = lease.item_id;
     at("f-token").value = lease.token;
@@ -114,7 +115,15 @@
     marked(lease);
     if (at("search")) { at("search").value = ""; filter(); }
     at("content").scrollTop = 0;
+    remember();
     prefetch();
+  }
+
+  // What a reload without a connection goes on from; answers that are not sent yet are counted again there.
+  function remember() {
+    const unsent = outbox.all().filter((one) => one.comment === undefined && !one.change).length;
+    const now = { screen: data.screen, queue: queue.filter((one) => one.chosen === null), done: done - unsent, left: left === null ? null : left + unsent };
+    try { localStorage.setItem(kept, JSON.stringify(now)); } catch { /* private mode */ }
   }
 
   function marked(lease) {
@@ -173,7 +182,7 @@
     const here = new Set(queue.map((one) => one.item_id));
     for (const lease of leases) if (!here.has(lease.item_id) && !unsent.has(lease.item_id)) queue.push(lease);
     if (at("working").hidden && queue.length) show();
-    else prefetch();
+    else { remember(); prefetch(); }
   }
 
   async function flush() {
@@ -365,6 +374,17 @@
       marked(queue[0]);
     } else queue = queue.filter((one) => one.item_id !== entry.item);
   });
+
+  // Without a connection the page is the one that was kept, and its items are those of a while ago.
+  if (document.documentElement.dataset.offline !== undefined) {
+    try {
+      const before = JSON.parse(localStorage.getItem(kept));
+      if (before && before.screen === data.screen) ({ queue, done, left } = before);
+    } catch { /* as the page has it */ }
+    connected = false;
+    offline("Offline: your answers are saved on this device, and sent when you are back online.");
+  }
+  if ("serviceWorker" in navigator) navigator.serviceWorker.register(`${root}/offline.js`, { scope: `${root}/label` }).catch(() => {});
 
   // Unsent answers of an earlier visit go first; their items are not shown again.
   const waiting = outbox.all().filter((one) => one.comment === undefined);

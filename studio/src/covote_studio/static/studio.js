@@ -41,6 +41,8 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
   setTimeout(() => { delete form.dataset.sent; }, 4000);
 });
+// Whoever signs out leaves no page behind.
+if (location.pathname.endsWith("/login") && window.caches) caches.keys().then((names) => names.forEach((one) => caches.delete(one)));
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
 // Forms with data-into show what the server answers in a place of the page.
