@@ -132,7 +132,7 @@ def test_a_review_list_is_filled_in_by_choosing_and_read_as_gold(tmp_path, covot
     page["B2"] = "Naevus"
     book.save(review)
     panel = Panel.load(tmp_path / "study.xlsx")
-    assert read_gold(review, panel) == {page["A2"].value: "Naevus"}
+    assert read_gold(review, panel)[page["A2"].value] == "Naevus"
 
 
 def test_a_column_that_is_not_a_class_is_named_in_a_line(tmp_path):
@@ -143,3 +143,17 @@ def test_a_column_that_is_not_a_class_is_named_in_a_line(tmp_path):
     )  # fmt: skip
     assert ran.stderr == "Warning: column 'Clinic' has no ticks, so it is not a class\n"
     assert json.loads(ran.stdout)
+
+
+def test_a_second_start_takes_what_was_filled_in_and_keeps_it(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx")
+    covote("start", tmp_path / "study.xlsx")
+    review = tmp_path / "study-labels" / "review.xlsx"
+    book = openpyxl.load_workbook(review)
+    first = book["covote"]["A2"].value
+    book["covote"]["B2"] = "Naevus"
+    book.save(review)
+    for _ in range(2):
+        said = covote("start", tmp_path / "study.xlsx").out
+        assert f"{review}: 1 item filled in" in said
+        assert labels_of(review.parent)[first] == "Naevus"

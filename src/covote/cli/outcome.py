@@ -166,7 +166,8 @@ def _to_review(doubt: ExpectedErrors) -> str:
             f"About {number} of {labels:,} labels ({_rounded(doubt.expected / labels)}) {are} probably wrong."
         )
     most = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
-    steps = [(number, 1 - goal) for number, goal in most.items() if number]
+    now = _rounded((doubt.expected + doubt.open) / doubt.items)
+    steps = [(number, 1 - goal) for number, goal in most.items() if number and f"{1 - goal:.0%}" != now]
     if not steps:
         return said
     (first, left), *more = steps

@@ -27,7 +27,7 @@ def start(
     ] = None,
 ) -> None:
     """From an Excel workbook to labels and a report."""
-    from covote.files import Output, decode_file
+    from covote.files import Output, decode_file, read_gold
     from covote.files.workbook import read_workbook
 
     started = time.monotonic()
@@ -39,12 +39,19 @@ def start(
     output.say(f"{workbook}:")
     for note in study.notes:
         output.say(f"  {note}")
+    gold = {} if study.gold is None else read_gold(study.gold, study.panel, study.reading)
+    filled_in = read_gold(review, study.panel, required=False) if review.exists() else {}
+    if more := filled_in.keys() - gold.keys():
+        output.say(f"  {review}: {output.counted(len(more), 'item')} filled in")
+    known = {**filled_in, **gold}
     output.say()
     chosen = Output(labels, review=review, report=report, title=workbook.stem)
     with output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
-            study.answers, chosen, study.panel, gold=study.gold, reading=study.reading, progress=progress
+            study.answers, chosen, study.panel, gold=known or None, reading=study.reading, progress=progress
         )
     outcomes.tell(outcome, time.monotonic() - started, "learned")
     output.say_written(labels, review, report)
-    output.say(f"Next: open {report}, and look at the first items of {review}.")
+    output.say(
+        f"Next: open {report}; fill in the column label of {review} for its first items, and run this again."
+    )

@@ -219,7 +219,7 @@ def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
 
 
 def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.RecordBatch:
-    """Return the rows of a part, with the keys that order them.
+    """Return the rows of a part, with the keys that order them; only gold items have a label.
 
     In a `sheet`, which people read, every expert has a column, and candidates come with their probabilities
     if the labels have them.
@@ -229,7 +229,9 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
     likely = sheet and labels.found_proba is not None
     columns = {
         "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
-        "label": pa.nulls(len(labels), pa.string()),
+        "label": dictionary_of(
+            np.where(evidence.status == GIVEN, labels.index, -1), classes
+        ).dictionary_decode(),
         "suggested": dictionary_of(labels.index, classes).dictionary_decode(),
         "candidates": _with_percent(labels) if likely else _candidates(labels, classes),
         "confidence": two_digits(evidence.confidence),

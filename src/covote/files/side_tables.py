@@ -31,11 +31,16 @@ GOLD = words(
 
 
 def read_gold(
-    path: str | os.PathLike[str], panel: Panel, reading: ReadOptions | None = None
+    path: str | os.PathLike[str],
+    panel: Panel,
+    reading: ReadOptions | None = None,
+    *,
+    required: bool = True,
 ) -> dict[Any, Name]:
     """Read the known classes, ``{item: class}``, from a table with the columns item and label.
 
-    Rows without a label are skipped: a review file comes back with those filled in that someone looked at.
+    Rows without a label are skipped: a review file comes back with those filled in that someone looked at. A
+    table without any label is an error if gold items are `required`.
     """
     how = reading or ReadOptions()
     classes = Reader(panel, how).classes
@@ -82,7 +87,7 @@ def read_gold(
                 f"{source.path}, row {row}: item {name!r} is {said!r} here and {gold[name]!r} before; keep "
                 "one of them"
             )
-    if not gold:
+    if required and not gold:
         raise InputError(f"{source.path} has no gold items: it has no rows with a label")
     return gold
 
