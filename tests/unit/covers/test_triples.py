@@ -6,7 +6,7 @@ from covote.covers.blocks import pair_counts
 from covote.covers.constructions.triples import triples
 
 
-@pytest.mark.parametrize("classes", [*range(3, 41), 60, 61, 62, 63, 64, 65])
+@pytest.mark.parametrize("classes", [*range(3, 41), 60, 61, 62, 63, 64, 65, 200, 203])
 def test_triples_meet_the_schonheim_bound(classes):
     cover = triples(classes)
     assert len(cover) == schonheim_bound(classes, 3)
@@ -16,8 +16,3 @@ def test_triples_meet_the_schonheim_bound(classes):
 def test_a_steiner_triple_system_covers_every_pair_once():
     counts = pair_counts(triples(31), 31)
     assert set(counts[np.triu_indices(31, 1)].tolist()) == {1}
-
-
-def test_the_same_seed_gives_the_same_triples():
-    assert (triples(20, seed=4) == triples(20, seed=4)).all()
-    assert (triples(21, seed=4) != triples(21, seed=5)).any()

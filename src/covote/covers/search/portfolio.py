@@ -65,10 +65,11 @@ def best_cover(
         return _repeated(classes, size, lower, times, effort, seed, work)
     search = CoverSearch(classes, size, lower, seed, work)
     search.offer(build(classes, size))
+    if size == 3 and not search.over:
+        search.offer(Cover(triples(classes), "three copies of a quasigroup (Bose, Skolem)"))
     if classes > SEARCHED:
         return search.found
     for stage in (
-        steiner_triples,  # experts of three classes, by hill climbing
         weighted_planes,  # each point of a plane stands for some classes
         multiplied_covers,  # each point of a smaller cover stands for two, three or five classes
         neighbouring_cases,  # one class or one place more or less; thorough searches only
@@ -115,14 +116,6 @@ def _repeated(
         once.blocks, classes, times, moves=moves, seed=seed, lower=lower, work=search.part(moves)
     )
     return Cover(blocks, how if "copies" not in how else f"{how}: {once.construction}")
-
-
-def steiner_triples(search: CoverSearch, effort: Effort) -> None:
-    """Find experts of three classes by hill climbing."""
-    if search.size == 3:
-        blocks = triples(search.classes, search.seed)
-        if blocks is not None:
-            search.offer(Cover(blocks, "triples by hill climbing"))
 
 
 def weighted_planes(search: CoverSearch, effort: Effort) -> None:
