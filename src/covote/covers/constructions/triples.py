@@ -52,14 +52,15 @@ def _triples(classes: int) -> list[tuple[int, int, int]]:
     if rest in (1, 3):
         found += [(point(x, 0), point(x, 1), point(x, 2)) for x in range(order if rest == 3 else n)]
     if rest in (0, 1):
-        outside = {0: lambda x, i: point(x, i + 2), 1: lambda x, i: last}[rest]
-        found += [(point(x + n, i), point(x, i + 1), outside(x, i)) for x in range(n) for i in range(3)]
+        for x in range(n):
+            ends = [point(x, i + 2) if rest == 0 else last for i in range(3)]
+            found += [(point(x + n, i), point(x, i + 1), ends[i]) for i in range(3)]
     if rest == 5:
         one, two, (a, b, c) = last - 1, last, (point(0, i) for i in range(3))
         found += [(a, b, c), (a, one, two), (b, c, one), (b, c, two)]
         for x in range(1, order, 2):
             y, before = x + 1, x - 1 if x > 1 else order - 1
             pairs = [(x, 0, x, 1), (x, 2, y, 0), (y, 1, y, 2), (x, 1, x, 2), (y, 0, y, 1), (x, 0, before, 2)]
-            ends = [(point(p, i), point(q, j)) for p, i, q, j in pairs]
-            found += [(*pair, outer) for pair, outer in zip(ends, [one] * 3 + [two] * 3, strict=True)]
+            for (p, i, q, j), outside in zip(pairs, [one] * 3 + [two] * 3, strict=True):
+                found.append((point(p, i), point(q, j), outside))
     return found
