@@ -1,7 +1,8 @@
-"""A process with a Dask client trains its experts on the cluster."""
+"""Experts are trained on a Dask cluster if joblib is told so."""
 
 import os
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -37,7 +38,8 @@ def client():
 def test_the_cluster_trains_the_same_experts(client):
     X, y = load_digits(return_X_y=True)
     here = PanelClassifier(KnowsWhere(), size=4, n_jobs=1).fit(X, y)
-    there = PanelClassifier(KnowsWhere(), size=4).fit(X, y)
+    with joblib.parallel_config(backend="dask"):
+        there = PanelClassifier(KnowsWhere(), size=4).fit(X, y)
     assert {expert.process_ for expert in here.experts_} == {os.getpid()}
     workers = set(client.run(os.getpid).values())
     assert {expert.process_ for expert in there.experts_} <= workers

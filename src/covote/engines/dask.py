@@ -142,9 +142,7 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
         import dask
         import distributed
     except ImportError as error:
-        raise MissingDependencyError(
-            "this needs Dask; install it with: pip install 'covote[dask]'"
-        ) from error
+        raise MissingDependencyError("install Dask with: pip install 'covote[dask]'") from error
     # Monitoring fifty times a second, and HTTP pages that no one asked for, would cost more than many parts.
     settings = {
         "distributed.worker.profile.enabled": False,
@@ -169,10 +167,8 @@ def connected(scheduler: str | None = None, workers: int | None = None) -> Itera
                 )  # fmt: skip
             client = stack.enter_context(distributed.Client(where, set_as_default=False))
         except (OSError, ValueError, RuntimeError) as error:
-            what = "no Dask cluster can be started on this machine" if scheduler is None else (
-                f"no Dask scheduler answers at {scheduler}"
-            )  # fmt: skip
-            raise EngineError(f"{what}: {error}") from error
+            what = "cluster can be started" if scheduler is None else f"scheduler answers at {scheduler}"
+            raise EngineError(f"no Dask {what}: {error}") from error
         yield client
 
 

@@ -250,11 +250,11 @@ class AnswersFile(StoredAnswers):
 
     def content_free_answer(self, expert: Any) -> Any:
         """Return what an expert says about an item without content; None if nothing was written."""
-        return self._stored("SELECT usual FROM experts WHERE name = ?", expert)
+        return self._stored("SELECT content_free FROM experts WHERE name = ?", expert)
 
-    def write_content_free_answer(self, expert: Any, usual: Mapping[str, Any]) -> None:
+    def write_content_free_answer(self, expert: Any, answer: Mapping[str, Any]) -> None:
         """Write what an expert says about an item without content, in a transaction."""
-        self._db.execute("UPDATE experts SET usual = ? WHERE name = ?", (json.dumps(usual), expert))
+        self._db.execute("UPDATE experts SET content_free = ? WHERE name = ?", (json.dumps(answer), expert))
 
     def asked(self, expert: Any, items: int) -> NDArray[np.bool_]:
         """Return which items an expert was asked about."""

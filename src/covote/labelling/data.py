@@ -6,7 +6,7 @@ import bisect
 import hashlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
+from covote.models.batches import Batch
 from covote.tables.arrow_names import item_ids, whole_ids
 from covote.tables.json_lines import DepthLimitedStream, keep_text, refuse_rounded
 from covote.tables.table_file import TableFile
 
-Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
-"""Some items: an array (its first axis), or the columns of a table by name."""
 _MISSING = ("", "#N/A", "N/A", "NA", "NaN", "nan", "NULL", "null", "n/a")  # in columns of numbers
 _GROUP = 1 << 16  # rows of a group of a table of text
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
@@ -66,7 +65,7 @@ class Data(Protocol):
     def ids(self) -> Any:
         """Return the id of every item, a numpy or an Arrow array."""
 
-    def read(self, start: int, stop: int) -> Rows:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the items start:stop."""
 
     def files(self, start: int, stop: int) -> list[Path]:
@@ -121,7 +120,7 @@ class Array:
         """Return the positions."""
         return np.arange(self.items)
 
-    def read(self, start: int, stop: int) -> Rows:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the items start:stop."""
         count, entries = stop - start, math.prod(self._shape[1:])
         with self._path.open("rb") as file:
@@ -177,7 +176,7 @@ class Images:
         names[:] = [path.relative_to(self._folder).as_posix() for path in self._files]
         return names
 
-    def read(self, start: int, stop: int) -> Rows:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the images start:stop."""
         images = [self._image(path) for path in self._files[start:stop]]
         shapes = [image.shape for image in images]
@@ -291,7 +290,7 @@ class Table:
             )
         return item_ids(column, f"{self._path}, ", 1)
 
-    def read(self, start: int, stop: int) -> Rows:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the columns of the rows start:stop."""
         pieces = []
         group = bisect.bisect_right(self._starts, start) - 1
@@ -304,11 +303,11 @@ class Table:
             return pieces[0]
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
 
-    def _refuse_other_rows(self, found: int, said: int) -> None:
-        if found != said:
+    def _refuse_other_rows(self, found: int, expected: int) -> None:
+        if found != expected:
             raise FileError(
-                f"{self._path} has {found} rows, but its footer says {said}; check that it was written and "
-                "copied completely"
+                f"{self._path} has {found} rows, but its footer says {expected}; check that it was written "
+                "and copied completely"
             )
 
     def files(self, start: int, stop: int) -> list[Path]:
@@ -449,7 +448,7 @@ def files_of(path: Path) -> list[Path]:
     return [path]
 
 
-def glance(files: Iterable[Path]) -> str:
+def stat_digest(files: Iterable[Path]) -> str:
     """Return a fingerprint of files without reading them: names, sizes and times of change.
 
     The time of writing can be set back by whoever writes (rsync and tar do), the time of change cannot.
@@ -464,19 +463,19 @@ def glance(files: Iterable[Path]) -> str:
     return seen.hexdigest()
 
 
-def digest(files: Iterable[Path]) -> str:
+def content_digest(files: Iterable[Path]) -> str:
     """Return a fingerprint of the content of files, and of their names if there are several."""
     listed = list(files)
-    return combined(listed, map(content_of, listed))
+    return combined_digest(listed, map(file_digest, listed))
 
 
-def content_of(file: Path) -> bytes:
+def file_digest(file: Path) -> bytes:
     """Return a fingerprint of the content of a file."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()
 
 
-def combined(files: list[Path], contents: Iterable[bytes]) -> str:
+def combined_digest(files: list[Path], contents: Iterable[bytes]) -> str:
     """Combine the fingerprints of several files."""
     whole = hashlib.sha256()
     for file, content in zip(files, contents, strict=True):

@@ -70,7 +70,7 @@ class KeptVotes:
         for start in range(0, len(self._ids), step):
             yield self._votes(start, min(start + step, len(self._ids)))
 
-    def gathered(self) -> Votes | KeptVotes:
+    def whole_or_parts(self) -> Votes | KeptVotes:
         """Return the votes at once if they take little memory, or else these, to be read in parts."""
         answer = len(self.panel) + (4 * int(self.panel.sizes.sum()) if self.soft else 0)
         return self.whole() if len(self) * answer <= _ROOM else self
@@ -91,11 +91,11 @@ class KeptVotes:
             name, wanted = self.panel.names[i], self._wanted[i]
             label = self._kept.labels(name, start, stop)
             due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
-            given = due & (label >= NONE_OF_MINE) & (label != NOT_ASKED)
-            self.missing[i] += np.count_nonzero(due & ~given)
+            answered = due & (label >= NONE_OF_MINE) & (label != NOT_ASKED)
+            self.missing[i] += np.count_nonzero(due & ~answered)
             # Behind the classes, the codes of "none of mine" (-2) and of no answer (-1).
             codes = np.append(np.flatnonzero(self.panel.knows[i]), [NONE_OF_MINE, NOT_ASKED])
-            columns[:, i] = codes[np.where(given, label, NOT_ASKED)]
+            columns[:, i] = codes[np.where(answered, label, NOT_ASKED)]
             if soft is not None:
                 mine = slice(ends[i] - sizes[i], ends[i])
                 soft[:, mine] = self._kept.probabilities(name, start, stop, int(sizes[i]))

@@ -17,19 +17,19 @@ from covote.labelling.answers_file import AnswersFile
 from covote.labelling.data import (
     Data,
     DataPlace,
-    combined,
-    content_of,
-    digest,
+    combined_digest,
+    content_digest,
+    file_digest,
     files_of,
-    glance,
     no_items,
     open_data,
     refuse_missing,
     refuse_repeated,
+    stat_digest,
 )
 from covote.labelling.questions import ExpertSpec, changed, opened
 from covote.models import ModelExpert
-from covote.models.entries import entry, shown
+from covote.models.entries import entry, redacted
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
 from covote.tables.column_roles import id_column
@@ -61,7 +61,7 @@ class OpenedDataset:
     """The experts whose models are on servers, opened."""
     unopened: Mapping[int, str]
     """Why experts that are to be asked cannot be opened."""
-    seen: Mapping[int, str]
+    stat_digests: Mapping[int, str]
     """What the files of each batch look like, by its first item."""
 
 
@@ -74,7 +74,7 @@ def prepare(
     """
     files = files_of(data.path)
     candidates = _candidates(panel, models, trust)
-    seen = glance(files)
+    seen = stat_digest(files)
     before = kept.fact("data") or {}
     content, images = _content(before, data.path, files, seen)
     data = with_id_column(data)
@@ -116,13 +116,13 @@ def prepare(
         kept.choose([candidate.name for candidate in candidates])
         if kept.fact("items") != [content, data.id]:
             kept.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
-        about = {"content": content, "seen": seen, "images": images}
+        about = {"content": content, "stat_digest": seen, "images": images}
         kept.write_facts({"data": about, "items": [content, data.id]})
     starts = range(0, source.items, batch)
-    looks = {start: glance(source.files(start, start + batch)) for start in starts}
-    if glance(files_of(data.path)) != seen:
+    stat_digests = {start: stat_digest(source.files(start, start + batch)) for start in starts}
+    if stat_digest(files_of(data.path)) != seen:
         raise changed(data.path)
-    return OpenedDataset(place, source, ids, candidates, servers, unopened, looks)
+    return OpenedDataset(place, source, ids, candidates, servers, unopened, stat_digests)
 
 
 def with_id_column(place: DataPlace) -> DataPlace:
@@ -155,7 +155,7 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[ExpertSpec]:
         except CovoteError as error:
             refused.append(f"expert {name!r}: {error}")
             continue
-        content = digest([path]) if path is not None and path.is_file() else None
+        content = content_digest([path]) if path is not None and path.is_file() else None
         facts = [name, list(knows), model, content, str(models.resolve())]
         found.append(ExpertSpec(name, tuple(knows), model, _hash(facts), content, trust))
     if refused:
@@ -177,13 +177,13 @@ def together(problems: Sequence[str]) -> str:
 
 def _content(before: Mapping[str, Any], path: Path, files: list[Path], seen: str) -> tuple[str, Images]:
     """Return fingerprints of the data, and of the images of a folder; they are read only if they look new."""
-    if before.get("seen") == seen:
+    if before.get("stat_digest") == seen:
         return before["content"], before["images"]
     if not path.is_dir():
-        return digest(files), {}
-    contents = [content_of(file) for file in files]
+        return content_digest(files), {}
+    contents = [file_digest(file) for file in files]
     names = [file.relative_to(path).as_posix() for file in files]
-    return combined(files, contents), {
+    return combined_digest(files, contents), {
         name: content.hex() for name, content in zip(names, contents, strict=True)
     }
 
@@ -253,7 +253,7 @@ def _compared(
 
 def facts_of(candidate: ExpertSpec) -> dict[str, Any]:
     """Return what the answers of an expert depend on."""
-    model = json.loads(json.dumps(shown(candidate.model)))  # as it will come back from the file
+    model = json.loads(json.dumps(redacted(candidate.model)))  # as it will come back from the file
     if isinstance(model, dict):
         model = {key: value for key, value in model.items() if key not in _NO_MATTER}
     return {

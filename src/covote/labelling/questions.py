@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, OutageError
-from covote.labelling.data import Data, DataPlace, Rows, glance, open_data
+from covote.labelling.data import Data, DataPlace, open_data, stat_digest
 from covote.models import ModelAnswers, ModelExpert, open_expert
-from covote.models.batches import taken
+from covote.models.batches import Batch, taken
 from covote.models.connections import REQUESTS, RequestGroup
 from covote.models.entries import entry
 from covote.models.kind import Trust
 from covote.panel import Name
 
-Asked = TypeVar("Asked")
-Said = TypeVar("Said")
+Query = TypeVar("Query")
+Result = TypeVar("Result")
 
 _LOADED_MODELS = 8  # that one process keeps
 MOST = 8
@@ -70,14 +70,14 @@ class Job:
 class BatchQuestion:
     """One expert, one batch; `rows` are the items of it to ask about, None for all.
 
-    `seen` is what the files of the batch looked like when the run began.
+    `stat_digest` is what the files of the batch looked like when the run began.
     """
 
     expert: int
     start: int
     stop: int
     rows: NDArray[np.bool_] | None
-    seen: str
+    stat_digest: str
 
     @property
     def items(self) -> int:
@@ -110,7 +110,7 @@ def ask(expert: ModelExpert, data: DataPlace, question: BatchQuestion) -> Reply:
         return Reply(question, failure=str(error), may_pass=isinstance(error, OutageError))
 
 
-def _read(data: Data, question: BatchQuestion) -> Rows:
+def _read(data: Data, question: BatchQuestion) -> Batch:
     """Return a batch, but not of data that have changed since the run began."""
     failure: CovoteError | None = None
     try:
@@ -119,7 +119,7 @@ def _read(data: Data, question: BatchQuestion) -> Rows:
     except CovoteError as error:
         failure = error
     files = data.files(question.start, question.stop)
-    if glance(files) != question.seen:
+    if stat_digest(files) != question.stat_digest:
         raise changed(files[0] if len(files) == 1 else files[0].parent) from failure
     if failure is not None:
         raise failure
@@ -155,8 +155,8 @@ def opened(candidate: ExpertSpec, folder: Path) -> ModelExpert:
 
 
 def side_by_side(
-    ask: Callable[[Asked], Said], streams: Sequence[Iterator[Asked]], most: int = MOST
-) -> Iterator[list[Said]]:
+    ask: Callable[[Query], Result], streams: Sequence[Iterator[Query]], most: int = MOST
+) -> Iterator[list[Result]]:
     """Yield what comes of the questions of several streams: each time, all that has come since the last.
 
     A stream has a thread, which asks one question after another. The same stream may be given several times,
@@ -164,16 +164,16 @@ def side_by_side(
     so that servers do not wait for the disk. Where the caller stops, requests on their way are given up.
 
     >>> found = side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])])
-    >>> sorted(said for group in found for said in group)
+    >>> sorted(result for group in found for result in group)
     [1, 2, 3]
     """
-    heard: SimpleQueue[tuple[Said, Semaphore] | Future[None]] = SimpleQueue()
+    arrivals: SimpleQueue[tuple[Result, Semaphore] | Future[None]] = SimpleQueue()
     requests, taking, running = RequestGroup(), Lock(), len(streams)
     pool = ThreadPoolExecutor(
         max(1, min(most, running)), "covote-ask", initializer=REQUESTS.set, initargs=(requests,)
     )
 
-    def work(stream: Iterator[Asked]) -> None:
+    def work(stream: Iterator[Query]) -> None:
         room = Semaphore(2)  # for the question on its way, and one answer that is not yet kept
         while not requests.over:
             if room.acquire(timeout=WAKE):
@@ -181,16 +181,16 @@ def side_by_side(
                     question = next(stream, None)
                 if question is None:
                     return
-                heard.put((ask(question), room))
+                arrivals.put((ask(question), room))
 
     try:
         for stream in streams:
-            pool.submit(work, stream).add_done_callback(heard.put)
+            pool.submit(work, stream).add_done_callback(arrivals.put)
         while running:
-            news = _arrived(heard)
+            news = _arrived(arrivals)
             group = [one for one in news if not isinstance(one, Future)]
             if group:
-                yield [said for said, _ in group]
+                yield [result for result, _ in group]
             for _, room in group:
                 room.release()
             for one in news:
@@ -203,7 +203,7 @@ def side_by_side(
         pool.shutdown(wait=not running, cancel_futures=True)
 
 
-def _arrived(queue: SimpleQueue[Said]) -> list[Said]:
+def _arrived(queue: SimpleQueue[Result]) -> list[Result]:
     """Return all that is in a queue; wait for the first a little while."""
     found = []
     with suppress(Empty):

@@ -113,7 +113,7 @@ class Labelling:
     questions: int
     soft: bool
     answers: Path
-    silent: Panel | None = field(default=None)
+    remaining_panel: Panel | None = field(default=None)
     without_probabilities: tuple[Name, ...] = ()
     unsettled: int = 0
     over_budget: bool = False
@@ -122,7 +122,7 @@ class Labelling:
     @property
     def uncovered(self) -> list[tuple[Name, Name]]:
         """The pairs of classes that no expert covers where those with missing answers are away."""
-        return [] if self.silent is None else self.silent.uncovered()
+        return [] if self.remaining_panel is None else self.remaining_panel.uncovered()
 
 
 class Run:
@@ -159,12 +159,14 @@ class Run:
                 self._baseline_kept.update([i] if model.baseline else [])
         self.over_budget = False
         # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
-        self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
-        if self._priced and how.budget is not None and not self._dear:
-            self._dear = max(map(self._estimated, self._ready.servers.values()), default=0.0)
+        self._highest_cost = max(
+            (run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0
+        )
+        if self._priced and how.budget is not None and not self._highest_cost:
+            self._highest_cost = max(map(self._estimated, self._ready.servers.values()), default=0.0)
         self._sent = 0  # questions; those without a noted reply are on their way
-        self._noting = Lock()
-        self._in_a_row = [0] * len(panel)
+        self._counting = Lock()
+        self._failures_in_a_row = [0] * len(panel)
         self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
         self.votes = self._votes()
@@ -176,7 +178,7 @@ class Run:
     def ask(self) -> Run:
         """Ask every expert about everything, by cost where doubt remains, or as the asker chooses."""
         if self._how.responses is not None:
-            self._keep_responses(Path(self._how.responses))
+            self._store_responses(Path(self._how.responses))
         if self._asker is not None:
             self._ask_adaptively(self._asker)
         elif self._how.ask == "doubtful":
@@ -197,16 +199,16 @@ class Run:
             )
         return write_requests(self._ready, {i: self._missing(i) for i in chats}, path)
 
-    def _keep_responses(self, path: Path) -> None:
+    def _store_responses(self, path: Path) -> None:
         """Keep the answers that a batch service has returned."""
         with self._kept.transaction():
             for reply in read_responses(self._ready, path):
                 i = reply.question.expert
-                self._note(reply)
-                self._keep(reply)
-                self._in_a_row[i] = 0
+                self._count(reply)
+                self._store(reply)
+                self._failures_in_a_row[i] = 0
             for i in self._ready.servers:
-                self._keep_calls(i)
+                self._store_usage(i)
         for i in self._ready.servers:
             self._calibrate(i)
 
@@ -232,7 +234,11 @@ class Run:
             self._ask(experts)
             asker.tell_all(questions, self._answers_to(questions))
             asker.leave(
-                *(self._panel.names[i] for i in experts if self._in_a_row[i] >= self._most_failures(i))
+                *(
+                    self._panel.names[i]
+                    for i in experts
+                    if self._failures_in_a_row[i] >= self._most_failures(i)
+                )
             )
 
     def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
@@ -243,8 +249,8 @@ class Run:
             items, classes = questions.item[mine], np.flatnonzero(self._panel.knows[i])
             first = int(items.min())
             label = self._kept.labels(self._panel.names[i], first, int(items.max()) + 1)[items - first]
-            said = np.where(label >= 0, classes[np.maximum(label, 0)], label)
-            codes[mine] = np.where(label >= NONE_OF_MINE, said, NOT_ASKED)
+            code = np.where(label >= 0, classes[np.maximum(label, 0)], label)
+            codes[mine] = np.where(label >= NONE_OF_MINE, code, NOT_ASKED)
         return codes
 
     def _ask(self, experts: Sequence[int]) -> None:
@@ -255,7 +261,7 @@ class Run:
         first = {i: todo[i][:1] for i in new} if not self._how.strict else {}  # strict: no one is waited for
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
-        replies = [reply for group in self._kept_replies(first, done, rest) for reply in group]
+        replies = [reply for group in self._store_replies(first, done, rest) for reply in group]
         problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
         if unopened:
             raise InputError(together(problems))
@@ -266,14 +272,14 @@ class Run:
             )
         for reply in replies:
             self._stop_if_strict(reply)
-        with closing(self._kept_replies(rest, done)) as groups:
+        with closing(self._store_replies(rest, done)) as groups:
             for group in groups:
                 for reply in group:
                     self._stop_if_strict(reply)
         for i in todo:
             self._calibrate(i)
 
-    def _kept_replies(
+    def _store_replies(
         self,
         todo: Mapping[int, Sequence[BatchQuestion]],
         done: dict[int, int],
@@ -285,9 +291,9 @@ class Run:
             for group in groups:
                 with self._kept.transaction():
                     for reply in group:
-                        self._keep(reply)
+                        self._store(reply)
                     for i in {reply.question.expert for reply in group}:
-                        self._keep_calls(i)
+                        self._store_usage(i)
                 for reply in group:
                     i = reply.question.expert
                     done[i] += 1
@@ -305,7 +311,7 @@ class Run:
             return ""
         return f"expert {self._panel.names[i]!r} {answers.note}"
 
-    def _keep_calls(self, i: int) -> None:
+    def _store_usage(self, i: int) -> None:
         """Keep what the calls of a language model have cost and taught, in a transaction."""
         model, name = self._chat(i), self._panel.names[i]
         if model is None:
@@ -327,14 +333,14 @@ class Run:
         self.experts[i].before = int(np.count_nonzero(there)) - self._answered[i]
         found, batch = [], self._how.batch
         for start in range(0, self._items, batch):
-            rows, seen = due[start : start + batch], self._ready.seen[start]
+            rows, digest = due[start : start + batch], self._ready.stat_digests[start]
             if self._chat(i) is not None:  # every call is paid for, so each is kept by itself
                 found += [
-                    BatchQuestion(i, start + n, start + n + 1, None, seen)
+                    BatchQuestion(i, start + n, start + n + 1, None, digest)
                     for n in np.flatnonzero(rows).tolist()
                 ]
             elif rows.any():
-                found.append(BatchQuestion(i, start, start + len(rows), None if rows.all() else rows, seen))
+                found.append(BatchQuestion(i, start, start + len(rows), None if rows.all() else rows, digest))
         return found
 
     def _chat(self, i: int) -> Chat | None:
@@ -358,7 +364,7 @@ class Run:
         if len(items) >= CALIBRATED:
             self._kept.replace(self._panel.names[i], items, *from_scores(calibrated(scores)))
 
-    def _keep(self, reply: Reply) -> None:
+    def _store(self, reply: Reply) -> None:
         """Keep answers, in a transaction; from then on they are not asked for again."""
         question, answers = reply.question, reply.answers
         if answers is None:
@@ -389,14 +395,14 @@ class Run:
         yield from side_by_side(self._ask_server, streams, most)
         questions = chain.from_iterable(self._questions(i, todo[i]) for i in todo if i not in servers)
         for reply in map(partial(ask_anywhere, self._job), questions):
-            self._note(reply)
+            self._count(reply)
             yield [reply]
 
     def _ask_server(self, question: BatchQuestion) -> Reply:
         """Ask, in a thread; what the reply says about the expert counts for the next question at once."""
         reply = ask(self._ready.servers[question.expert], self._job.data, question)
-        with self._noting:
-            self._note(reply)
+        with self._counting:
+            self._count(reply)
         return reply
 
     def _questions(self, i: int, todo: Sequence[BatchQuestion]) -> Iterator[BatchQuestion]:
@@ -404,13 +410,13 @@ class Run:
         most_failures = self._most_failures(i)
         paid = self._chat(i) is not None and self._priced
         for question in todo:
-            if self._in_a_row[i] >= most_failures:
+            if self._failures_in_a_row[i] >= most_failures:
                 return
             if paid and self._how.budget is not None:
-                with self._noting:
+                with self._counting:
                     spent = sum(run.usage.cost for run in self.experts)
                     on_their_way = self._sent - sum(run.calls for run in self.experts)
-                if spent + (on_their_way + 1) * self._dear > self._how.budget:
+                if spent + (on_their_way + 1) * self._highest_cost > self._how.budget:
                     self.over_budget = True
                     return
             self._sent += 1
@@ -421,7 +427,7 @@ class Run:
         model = self._chat(i)
         return MOST_FAILURES if model is None else MOST_FAILURES * model.in_flight
 
-    def _note(self, reply: Reply) -> None:
+    def _count(self, reply: Reply) -> None:
         """Count a reply, and what it cost."""
         i, failure = reply.question.expert, reply.failure
         run = self.experts[i]
@@ -429,13 +435,13 @@ class Run:
         run.asked += reply.question.items
         if reply.answers is not None and reply.answers.usage is not None:
             run.usage = run.usage.plus(reply.answers.usage)
-            self._dear = max(self._dear, reply.answers.usage.cost)
+            self._highest_cost = max(self._highest_cost, reply.answers.usage.cost)
         if not failure:
-            self._in_a_row[i] = 0
+            self._failures_in_a_row[i] = 0
             return
         run.failed += 1
         run.failures[failure] += 1
-        self._in_a_row[i] += 1
+        self._failures_in_a_row[i] += 1
         run.reason = run.reason or failure
 
     def _stop_if_strict(self, reply: Reply) -> None:
@@ -464,7 +470,7 @@ class Run:
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = int(self.votes.missing[i])
-            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= self._most_failures(i)
+            run.lost = 0 < run.wanted == run.missing or self._failures_in_a_row[i] >= self._most_failures(i)
             note = self._kept.note(run.name)
             if not run.reason and note:
                 run.reason = f"expert {run.name!r} {note}"

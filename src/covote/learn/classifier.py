@@ -72,8 +72,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         confidence where it ties, which for pairs of classes is scikit-learn's OneVsOneClassifier; or any
         other method of :func:`covote.decode`.
     n_jobs
-        How many experts to train at once, with joblib: in processes, or on the Dask cluster to which this
-        process has a client.
+        How many experts to train at once, with joblib: in processes, or on a cluster, as in ``with
+        joblib.parallel_config(backend="dask")``.
     random_state
         Seeds the design, and every ``random_state`` that the estimator leaves at None.
     verbose

@@ -333,8 +333,8 @@ def _coupled(votes: Votes) -> NDArray[np.float64]:
     panel = votes.panel
     items, experts, last = len(votes), len(panel), np.cumsum(panel.sizes)
     one_each = votes.class_probability is None  # every expert knows one class
-    given: Any = votes.vote_probability if one_each else votes.class_probability
-    chance = given.T.astype(np.float64, order="C")
+    table: Any = votes.vote_probability if one_each else votes.class_probability
+    chance = table.T.astype(np.float64, order="C")
     total = np.add.reduceat(chance, last - panel.sizes, axis=1)
     chance /= np.repeat(np.where(total > 0, total, 1.0), panel.sizes, axis=1)
     start = np.append(0, np.arange(items)[:, None] * last[-1] + last)

@@ -165,13 +165,13 @@ def fit_params(
 ) -> list[Mapping[str, Any]]:
     """Return what each estimator gets in fit besides its rows."""
     estimators = listed(classifier.estimator)
-    given = dict(params)
+    metadata = dict(params)
     if sample_weight is not None:
-        given["sample_weight"] = sample_weight
-    if not given:
+        metadata["sample_weight"] = sample_weight
+    if not metadata:
         return [{} for _ in estimators]
     if get_config()["enable_metadata_routing"]:
-        routed = process_routing(classifier, "fit", **given)
+        routed = process_routing(classifier, "fit", **metadata)
         return [routed[name].fit for name in names(estimators)]
     for one in estimators:
         if not has_fit_parameter(one, "sample_weight"):

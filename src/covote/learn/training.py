@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -232,32 +232,17 @@ def seeded(estimator: Any, seed: int | None) -> Any:
 def fit_all(
     tasks: Iterable[ExpertTask], X: Any, y: NDArray[Any], rows: Sequence[NDArray[np.intp]], n_jobs: int | None
 ) -> Iterable[Any]:
-    """Train the experts in order: here, in processes of joblib, or on a Dask cluster that is connected.
+    """Train the experts in order: here, or by joblib in processes or on the cluster that it was told.
 
     X and y are arguments of every call, not parts of something else: so they travel to each worker once.
     """
-    with cluster(n_jobs):
-        if joblib.effective_n_jobs(n_jobs) == 1:
-            return (fit_expert(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True))
-        workers = Parallel(n_jobs=n_jobs, return_as="generator")
-        trained: Iterable[Any] = workers(
-            delayed(fit_expert)(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True)
-        )
-        return trained
-
-
-def cluster(n_jobs: int | None) -> AbstractContextManager[Any]:
-    """Choose Dask if this process has a client, unless another backend or one job was asked for."""
-    distributed = sys.modules.get("distributed")
-    chosen, _ = joblib.parallel.get_active_backend()
-    if distributed is None or n_jobs == 1 or not isinstance(chosen, joblib.parallel.LokyBackend):
-        return nullcontext()
-    try:
-        distributed.default_client()
-    except ValueError:  # no client
-        return nullcontext()
-    context: AbstractContextManager[Any] = joblib.parallel_config(backend="dask")
-    return context
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        return (fit_expert(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True))
+    workers = Parallel(n_jobs=n_jobs, return_as="generator")
+    trained: Iterable[Any] = workers(
+        delayed(fit_expert)(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True)
+    )
+    return trained
 
 
 def report_progress(results: Iterable[Any], total: int, verbose: int) -> Iterator[Any]:

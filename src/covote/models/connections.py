@@ -166,10 +166,10 @@ class Connections:
                 group.pause(_pause(number, wanted))
             if group.over:
                 raise ExpertError(f"on {self._server} was not waited for any longer")
-            status, said, failure, wanted = self._sent(group, method, path, data)
+            status, content, failure, wanted = self._sent(group, method, path, data)
             if status == 200:
                 try:
-                    return json.loads(said)
+                    return json.loads(content)
                 except ValueError as error:
                     raise OutageError(f"on {self._server} answered with invalid JSON") from error
             if status not in _PASSING and status != 0:
@@ -200,7 +200,7 @@ class Connections:
                 with group.waiting(connection):
                     connection.request(method, path, data, headers)
                     answer = connection.getresponse()
-                    said = answer.read(LARGEST + 1)
+                    content = answer.read(LARGEST + 1)
                 if late.is_set():
                     raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
@@ -209,7 +209,7 @@ class Connections:
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(group, method, path, data)
             return 0, b"", self._reason(TimeoutError() if late.is_set() else error), None
-        if len(said) > LARGEST:
+        if len(content) > LARGEST:
             connection.close()
             return (
                 413,
@@ -219,10 +219,10 @@ class Connections:
             )
         self._idle.append(connection)
         if answer.status == 200:
-            return 200, said, "", None
-        detail = self.without_key(_detail(said))[:_LETTERS]
+            return 200, content, "", None
+        detail = self.without_key(_detail(content))[:_LETTERS]
         failure = f"answered {method} {path} with status {answer.status}{detail and ': ' + detail}"
-        return answer.status, said, failure, answer.headers.get("Retry-After")
+        return answer.status, content, failure, answer.headers.get("Retry-After")
 
     def _authorized(self, user: str | None, password: str | None, key: str | None) -> str | None:
         """Return what proves who asks: a key, or the name and the password that the address has."""
@@ -292,12 +292,12 @@ def _close(connections: list[_Http | _Https]) -> None:
         connection.close()
 
 
-def _detail(said: bytes) -> str:
+def _detail(content: bytes) -> str:
     """Return what an answer says about what went wrong: the protocol's error message, or else its text."""
     try:
-        found = json.loads(said)
+        found = json.loads(content)
         error = found.get("error") or found.get("detail") or ""
         text = str(error.get("message", error) if isinstance(error, dict) else error)
     except (ValueError, AttributeError):
-        text = said.decode("utf-8", "replace")
+        text = content.decode("utf-8", "replace")
     return " ".join(text.split())

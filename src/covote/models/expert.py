@@ -16,7 +16,7 @@ from covote.models.entries import entry
 from covote.models.function import Function
 from covote.models.kind import COMMON, Model, Setting, Trust, check_values
 from covote.models.scikit import Scikit
-from covote.models.understanding import Dictionary, ModelAnswers, understood
+from covote.models.understanding import Dictionary, ModelAnswers, interpret
 from covote.panel import Name, Panel, panel_files
 
 
@@ -57,8 +57,8 @@ class ModelExpert:
     _words: Dictionary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in COMMON}
-        check_values({name: value for name, value in given.items() if value is not None}, COMMON)
+        options = {name: getattr(self, name) for name in COMMON}
+        check_values({name: value for name, value in options.items() if value is not None}, COMMON)
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
     def answer(self, batch: Batch) -> ModelAnswers:
@@ -83,15 +83,15 @@ class ModelExpert:
         """
         return self.model.classes if self.classes is None else tuple(self.classes)
 
-    def codes(self, said: Sequence[Any]) -> set[int]:
+    def codes(self, own: Sequence[Any]) -> set[int]:
         """Return which of the classes that it knows a model's classes are, as positions."""
-        return {self._words[name] for name in said}
+        return {self._words[name] for name in own}
 
     def _answered(self, batch: Batch) -> ModelAnswers:
-        said = self.model(batch)
-        if isinstance(said, ModelAnswers):  # a chat expert speaks in the words of the panel
-            return said
-        return understood(said, size(batch), self._words, self.says(), self.logits)
+        output = self.model(batch)
+        if isinstance(output, ModelAnswers):  # a chat expert speaks in the words of the panel
+            return output
+        return interpret(output, size(batch), self._words, self.says(), self.logits)
 
 
 def models_of(path: str | Path) -> list[Any]:
@@ -135,13 +135,13 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
     inside = panel_files.with_options(expert)
     name = inside.get("name", "without a name")
     found = _opened(name, classes, inside["model"], folder, trust)
-    said = found.says()
-    if not said:
+    own = found.says()
+    if not own:
         raise InputError(
             f"the model of expert {name!r} does not say which classes it has; write knows = "
             '["...", "..."], or classes = [...] next to the model'
         )
-    return {**inside, "knows": [name for k, name in enumerate(classes) if k in found.codes(said)]}
+    return {**inside, "knows": [name for k, name in enumerate(classes) if k in found.codes(own)]}
 
 
 def open_expert(
@@ -172,12 +172,12 @@ def open_expert(
     if callable(model):
         return ModelExpert(name, tuple(knows), Function(model, tuple(knows)))
     expert = _opened(name, tuple(knows), model, folder, trust)
-    said = expert.says() or ()
-    missing = [k for i, k in enumerate(expert.knows) if said and i not in expert.codes(said)]
+    own = expert.says() or ()
+    missing = [k for i, k in enumerate(expert.knows) if own and i not in expert.codes(own)]
     if missing:
         raise InputError(
             f"expert {name!r}: the panel says that it knows {some_of(missing)}, but its model has only "
-            f"{some_of(said)}; remove what it does not know from the panel, or say what the model's classes "
+            f"{some_of(own)}; remove what it does not know from the panel, or say what the model's classes "
             'mean with labels = { theirs = "ours" }'
         )
     return expert

@@ -40,14 +40,14 @@ class Function:
 
     def __init__(self, function: Any, knows: tuple[Name, ...], folder: Path | None = None) -> None:
         self._function, self._folder = function, folder
-        self._told = {"knows": knows} if _takes_knows(function) else {}
+        self._keywords = {"knows": knows} if _takes_knows(function) else {}
 
     def __call__(self, batch: Batch) -> Any:
         """Ask the function."""
         if self._folder is None:
-            return self._function(batch, **self._told)
+            return self._function(batch, **self._keywords)
         with _modules_of(self._folder):
-            return self._function(batch, **self._told)
+            return self._function(batch, **self._keywords)
 
 
 def _takes_knows(function: Any) -> bool:

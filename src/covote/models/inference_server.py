@@ -92,8 +92,8 @@ class Server:
 
     def _asked(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}
-        said = self._connections.json(group, "POST", f"{self._path}/infer", body)
-        outputs = said.get("outputs") if isinstance(said, dict) else None
+        response = self._connections.json(group, "POST", f"{self._path}/infer", body)
+        outputs = response.get("outputs") if isinstance(response, dict) else None
         if not isinstance(outputs, list) or not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")
         found = _array(self._chosen(outputs))

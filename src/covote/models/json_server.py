@@ -43,11 +43,13 @@ class JsonServer:
         kinds = set()
         for piece in chunks(batch, self._batch):
             items = [{name: _plain(value) for name, value in row.items()} for row in rows_of(piece)]
-            said = self._connections.json(group, "POST", self._path, {"items": items, "classes": self._knows})
-            kind = next(
-                (k for k in ("probabilities", "labels") if isinstance(said, dict) and k in said), None
+            response = self._connections.json(
+                group, "POST", self._path, {"items": items, "classes": self._knows}
             )
-            rows = said[kind] if kind else None
+            kind = next(
+                (k for k in ("probabilities", "labels") if isinstance(response, dict) and k in response), None
+            )
+            rows = response[kind] if kind else None
             if not isinstance(rows, list) or len(rows) != len(items):
                 raise ExpertError(
                     f'must answer {{"labels": [...]}} or {{"probabilities": [...]}} with {len(items)} entries'

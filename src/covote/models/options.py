@@ -84,14 +84,14 @@ class Options:
         seeds = [self._seed, zlib.crc32(item.encode())] if self._shuffle else [self._seed]
         order = np.random.default_rng(seeds).permutation(len(self.names)).tolist()
         listed = "\n".join(self._lines[k] for k in order)
-        given = {**row, "item": item, "classes": listed, "examples": self._examples}
-        missing = [name for name in self._fields if name not in given]
+        fields = {**row, "item": item, "classes": listed, "examples": self._examples}
+        missing = [name for name in self._fields if name not in fields]
         if missing:
             raise ExpertError(
                 f"has a prompt with {{{missing[0]}}}, which is not a column of the data (they have: "
                 f"{', '.join(map(str, row))})"
             )
-        return self._prompt.format_map(given)
+        return self._prompt.format_map(fields)
 
     def schema(self, names: Sequence[str]) -> dict[str, Any]:
         """Return a JSON schema that allows only some options."""
@@ -119,15 +119,15 @@ class Options:
         found: TokenProbabilities = {}
         text = ""
         for token in tokens:
-            said = _spelled(text, token)
+            spelled = _spelled(text, token)
             tops = [one for one in token.get("top_logprobs") or () if one["logprob"] == one["logprob"]]
-            if said != text and tops:  # a mark in front of the answer does not count
-                following = found.setdefault(text, {said: math.exp(token["logprob"])})
+            if spelled != text and tops:  # a mark in front of the answer does not count
+                following = found.setdefault(text, {spelled: math.exp(token["logprob"])})
                 for one in tops:
                     other = _spelled(text, one)
                     if other != text and one["token"] != token["token"]:
                         following[other] = following.get(other, 0.0) + math.exp(one["logprob"])
-            text = said
+            text = spelled
         return found | {text: found.get(text, {})} if found else found
 
     def scores(
@@ -145,12 +145,12 @@ class Options:
         divided by what the options that it may become have there, after the same beginning: T. Zhao,
         E. Wallace, S. Feng, D. Klein and S. Singh (2021), "Calibrate before use", ICML.
         """
-        found, told = [0.0] * len(self.names), [0.0] * len(self.names)
+        found, certain = [0.0] * len(self.names), [0.0] * len(self.names)
 
         def divide(text: str, first: int, last: int, share: float) -> None:
             following = continuations.get(text)
             if last - first == 1:
-                told[first] += share
+                certain[first] += share
             if last - first == 1 or not following:
                 ended = following is not None  # the answer ended here, which was likelier than going on
                 for k in range(first, last):
@@ -176,7 +176,9 @@ class Options:
 
         divide("", 0, len(found), 1.0)
         scores = [math.log(max(found[k], _LEAST)) for k in self._place]
-        ambiguous = [name for name, k in zip(self.names, self._place, strict=True) if told[k] < found[k] / 2]
+        ambiguous = [
+            name for name, k in zip(self.names, self._place, strict=True) if certain[k] < found[k] / 2
+        ]
         return np.array(scores, dtype=np.float32), ambiguous
 
     def _places(self, texts: Iterable[str], first: int, last: int) -> dict[str, tuple[int, int]]:

@@ -50,16 +50,16 @@ class Scikit:
 
     def labels(self, X: Any) -> NDArray[Any]:
         """Return one label per item, in the classifier's words."""
-        said = np.asarray(self.estimator.predict(X))
-        return said[:, 0] if said.ndim == 2 and said.shape[1] == 1 else said
+        output = np.asarray(self.estimator.predict(X))
+        return output[:, 0] if output.ndim == 2 and output.shape[1] == 1 else output
 
     def scores(self, X: Any, method: str) -> NDArray[np.float64]:
         """Return (items x classes) what ``predict_proba`` or ``decision_function`` says.
 
         The one column that a decision function has for two classes speaks for the second: the first has 0.
         """
-        said = np.asarray(getattr(self.estimator, method)(X), dtype=np.float64)
-        return np.stack([np.zeros_like(said), said], axis=1) if said.ndim == 1 else said
+        output = np.asarray(getattr(self.estimator, method)(X), dtype=np.float64)
+        return np.stack([np.zeros_like(output), output], axis=1) if output.ndim == 1 else output
 
 
 def _frame(batch: Batch) -> Any:
@@ -77,17 +77,17 @@ def _open_skops(path: Path, setting: Setting, *, probabilities: bool = True) -> 
     from skops import io
 
     try:
-        strangers = io.get_untrusted_types(file=path)
+        untrusted = io.get_untrusted_types(file=path)
     except Exception as error:
         raise FileError(f"{path} cannot be read as a skops file: {error}") from error
-    refused = [name for name in strangers if not trusts(setting.trust, name)]
+    refused = [name for name in untrusted if not trusts(setting.trust, name)]
     if refused:
         raise InputError(
             f"{path} contains types that could run code when loaded: {', '.join(refused)}. If you know and "
             "trust them, say so with --trust on the command line or trust=[their names] in Python"
         )
     try:
-        return Scikit(io.load(path, trusted=strangers), probabilities=probabilities)
+        return Scikit(io.load(path, trusted=untrusted), probabilities=probabilities)
     except CovoteError:
         raise
     except Exception as error:

@@ -51,17 +51,17 @@ class Torch:
                 torch.tensor(array, dtype=example.dtype)
                 for array, (_, example) in zip(arrays, self._inputs, strict=True)
             ]
-            said = self._module(*tensors)
+            output = self._module(*tensors)
         if self._output is not None:
-            said = said[self._output]
-        elif isinstance(said, list | tuple) and len(said) == 1:
-            said = said[0]
-        if not isinstance(said, torch.Tensor):
+            output = output[self._output]
+        elif isinstance(output, list | tuple) and len(output) == 1:
+            output = output[0]
+        if not isinstance(output, torch.Tensor):
             raise ExpertError(
-                f"gave a {type(said).__name__}, not one tensor; say which part to use with output = ... (a "
+                f"gave a {type(output).__name__}, not one tensor; say which part to use with output = ... (a "
                 "number or a name) next to the model"
             )
-        return said.float().numpy() if said.is_floating_point() else said.numpy()
+        return output.float().numpy() if output.is_floating_point() else output.numpy()
 
 
 def _open(path: Path, setting: Setting, *, output: int | str | None = None) -> Torch:

@@ -20,7 +20,7 @@ NONE = "none of mine"
 
 NO_ANSWER = -3
 """The expert was asked and gave nothing that can be used."""
-_STRANGE = -4  # no class that the expert knows
+_UNKNOWN = -4  # no class that the expert knows
 _SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
 
 
@@ -73,7 +73,7 @@ class Dictionary(dict[Any, int]):
         self._texts = {str(name): k for name, k in self._known.items() if texts[str(name)] == 1}
         self._labels = dict(labels)
         for theirs, ours in self._labels.items():
-            if self._ours(ours) == _STRANGE:
+            if self._ours(ours) == _UNKNOWN:
                 raise InputError(
                     f"labels maps {theirs!r} to {ours!r}, which the expert does not know (it knows: "
                     f'{some_of(knows)}); map it to one of these or to "{NONE}"'
@@ -84,7 +84,7 @@ class Dictionary(dict[Any, int]):
             return self._known[name]
         if str(name) in self._texts:
             return self._texts[str(name)]
-        return NONE_OF_MINE if name == NONE else _STRANGE
+        return NONE_OF_MINE if name == NONE else _UNKNOWN
 
     def __missing__(self, label: Any) -> int:
         if isinstance(label, bytes):
@@ -101,15 +101,15 @@ class Dictionary(dict[Any, int]):
         return code
 
 
-def understood(
-    said: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
+def interpret(
+    output: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
 ) -> ModelAnswers:
     """Check what a model said about `items` items, and put it into the words of the panel.
 
     `classes` are what the columns of probabilities are, in the model's words. An empty tuple stands for the
     classes that the expert knows, in the words of the panel.
     """
-    array, classes = (said, classes) if isinstance(said, np.ndarray) else _array(said, classes, logits)
+    array, classes = (output, classes) if isinstance(output, np.ndarray) else _array(output, classes, logits)
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
         array = array[:, 0]
     if array.ndim == 0 or len(array) != items:
@@ -128,14 +128,14 @@ def understood(
 
 
 def _array(
-    said: Any, classes: tuple[Any, ...] | None, logits: bool
+    output: Any, classes: tuple[Any, ...] | None, logits: bool
 ) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
     """Return an array of what is none, and what its columns are."""
-    if isinstance(said, list) and said and all(isinstance(row, Mapping) for row in said):
-        classes, said = _from_mappings(said, -np.inf if logits else 0.0)
+    if isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):
+        classes, output = _from_mappings(output, -np.inf if logits else 0.0)
     # numpy would turn [1, "1"] into two equal strings.
-    mixed = isinstance(said, list | tuple) and any(isinstance(value, str) for value in said)
-    return np.array(said, dtype=object) if mixed else np.asarray(said), classes
+    mixed = isinstance(output, list | tuple) and any(isinstance(value, str) for value in output)
+    return np.array(output, dtype=object) if mixed else np.asarray(output), classes
 
 
 def _from_mappings(
@@ -156,11 +156,11 @@ def _labels(array: NDArray[Any], words: Dictionary) -> ModelAnswers:
         codes = np.fromiter(map(words.__getitem__, values), dtype=np.int64, count=len(values))
     except TypeError as error:
         raise ExpertError(f"gave {values[0]!r} as a label; labels are strings or integers") from error
-    strange = codes == _STRANGE
-    if not strange.any():
+    unknown = codes == _UNKNOWN
+    if not unknown.any():
         return ModelAnswers(codes)
-    first = int(np.argmax(strange))
-    codes[strange] = NO_ANSWER
+    first = int(np.argmax(unknown))
+    codes[unknown] = NO_ANSWER
     return ModelAnswers(codes, None, _not_known(values[first], first, words.knows))
 
 
@@ -209,22 +209,22 @@ def _summed(
     for column in np.flatnonzero(codes >= 0):
         total[:, codes[column]] += chances[:, column]
     none = chances[:, codes == NONE_OF_MINE].sum(axis=1)
-    other = chances[:, codes == _STRANGE].max(axis=1, initial=-1.0)
+    other = chances[:, codes == _UNKNOWN].max(axis=1, initial=-1.0)
     label = np.argmax(total, axis=1)
     best = total.max(axis=1, initial=0.0)
     label[none > best] = NONE_OF_MINE
-    strange = (other > np.maximum(best, none)) & ~bad
+    unknown = (other > np.maximum(best, none)) & ~bad
     note = ""
-    if strange.any():
-        first = int(np.argmax(strange))
-        likely = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
+    if unknown.any():
+        first = int(np.argmax(unknown))
+        likely = int(np.argmax(np.where(codes == _UNKNOWN, chances[first], -1.0)))
         note = _not_known(names[likely], first, knows)
     if bad.any():
         note = (
             f"gave probabilities that are not numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
         )
-    label[strange | bad] = NO_ANSWER
-    total[strange | bad] = 0.0
+    label[unknown | bad] = NO_ANSWER
+    total[unknown | bad] = 0.0
     return ModelAnswers(label, np.minimum(total, 1.0).astype(np.float32), note)
 
 

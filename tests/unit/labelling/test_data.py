@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError, InputError
-from covote.labelling.data import DataPlace, digest, glance, open_data, refuse_repeated
+from covote.labelling.data import DataPlace, content_digest, open_data, refuse_repeated, stat_digest
 from covote.tables.column_roles import id_column
 
 
@@ -121,13 +121,13 @@ def test_a_fingerprint_is_of_the_content(tmp_path):
     one, two = tmp_path / "one.npy", tmp_path / "two.npy"
     np.save(one, [1, 2])
     np.save(two, [1, 2])
-    assert digest([one]) == digest([two])
-    assert glance([one]) != glance([two])
-    before = digest([one, two])
+    assert content_digest([one]) == content_digest([two])
+    assert stat_digest([one]) != stat_digest([two])
+    before = content_digest([one, two])
     two.rename(tmp_path / "three.npy")
-    assert digest([one, tmp_path / "three.npy"]) != before
+    assert content_digest([one, tmp_path / "three.npy"]) != before
     np.save(one, [1, 3])
-    assert digest([one]) != digest([tmp_path / "three.npy"])
+    assert content_digest([one]) != content_digest([tmp_path / "three.npy"])
 
 
 def test_an_array_that_is_none_is_refused_without_advice_to_run_it(tmp_path):

@@ -41,9 +41,9 @@ def test_parts_of_kept_answers_get_the_labels_of_the_whole(tmp_path, monkeypatch
             with kept.transaction():
                 kept.insert(name, 0, labels)
         votes = KeptVotes(PANEL, kept, np.arange(50), [None, None])
-        assert len(votes.gathered()) == 50  # few enough for memory
+        assert len(votes.whole_or_parts()) == 50  # few enough for memory
         monkeypatch.setattr(kept_votes, "_ROOM", 10)
-        assert votes.gathered() is votes
+        assert votes.whole_or_parts() is votes
         gold = {0: "a", 49: "b"}
         decode_votes(votes, Output(tmp_path / "labels.csv"), gold=gold, method="em")
         expected = decode(votes.whole(), gold=gold, method="em")
