@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -212,32 +212,9 @@ class Images:
 # Tables: Parquet group by group, text at once
 
 
-class NumberColumns(dict[str, NDArray[Any]]):
-    """Some rows of a group: the columns by name, and all of them as one matrix if they are numbers."""
-
-    def __init__(self, group: _Group, start: int, stop: int) -> None:
-        super().__init__({name: column[start:stop] for name, column in group.columns.items()})
-        self._group, self._rows = group, slice(start, stop)
-
-    @property
-    def block(self) -> NDArray[Any] | None:
-        """The columns side by side; None if they are not plain numbers."""
-        whole = self._group.block
-        return None if whole is None else whole[self._rows]
-
-
-@dataclass
-class _Group:
+class _Group(NamedTuple):
     number: int
     columns: dict[str, NDArray[Any]]
-
-    @cached_property
-    def block(self) -> NDArray[Any] | None:
-        # Made once for a group of rows, because stacking columns is slow.
-        columns = list(self.columns.values())
-        if any(column.ndim != 1 or column.dtype.kind not in "fiub" for column in columns):
-            return None
-        return np.stack(columns, axis=1, dtype=np.result_type(*columns), casting="unsafe")
 
 
 class Table:
@@ -292,12 +269,13 @@ class Table:
 
     def read(self, start: int, stop: int) -> Batch:
         """Return the columns of the rows start:stop."""
-        pieces = []
+        pieces: list[dict[str, NDArray[Any]]] = []
         group = bisect.bisect_right(self._starts, start) - 1
         while start < stop:
             first, last = self._starts[group], self._starts[group + 1]
             end = min(stop, last)
-            pieces.append(NumberColumns(self._read_group(group), start - first, end - first))
+            columns = self._read_group(group).columns
+            pieces.append({name: column[start - first : end - first] for name, column in columns.items()})
             start, group = end, group + 1
         if len(pieces) == 1:
             return pieces[0]

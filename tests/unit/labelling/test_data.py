@@ -9,6 +9,7 @@ import pytest
 
 from covote.errors import FileError, InputError
 from covote.labelling.data import DataPlace, content_digest, open_data, refuse_repeated, stat_digest
+from covote.models.batches import matrix
 from covote.tables.column_roles import id_column
 
 
@@ -41,7 +42,6 @@ def test_columns_come_as_numpy_has_them(tmp_path):
     np.testing.assert_array_equal(rows["vector"], [[1, 2], [3, 4], [5, 6]])
     np.testing.assert_array_equal(rows["fixed"], [[1, 2], [3, 4], [5, 6]])
     assert rows["money"].tolist() == [1.0, 2.0, 3.0]
-    assert rows.block is None
 
 
 def test_any_rows_can_be_read_across_groups(tmp_path):
@@ -54,10 +54,8 @@ def test_any_rows_can_be_read_across_groups(tmp_path):
         rows = data.read(start, stop)
         assert list(rows) == ["c", "a"]
         np.testing.assert_array_equal(rows["c"], values[start:stop, 2])
-        block = getattr(rows, "block", None)
-        if block is not None:
-            np.testing.assert_array_equal(block, values[start:stop, [2, 0]])
-            assert block.dtype == np.float32
+        assert matrix(rows).dtype == np.float32
+        np.testing.assert_array_equal(matrix(rows), values[start:stop, [2, 0]])
     assert data.ids().tolist() == list(range(100))
 
 
