@@ -460,8 +460,8 @@ def visit(port: int, cookie: str, owner: str, expert: str) -> None:
     import http.client
 
     pages = {
-        owner: ["/progress", "/review", "/review?status=tied", "/review/1", "/experts", "/board", "/board/class?name=class%201",
-                "/board/picture.png", "/people", "/people/7", "/items", "/items?after=500000", "/items?key=item-77777",
+        owner: ["/progress", "/review", "/review?status=agreed", "/review/1", "/experts", "/board",
+                "/people", "/people/7", "/items", "/items?after=500000", "/items?key=item-77777",
                 "/export", "/settings", "/me", "/api/project", "/api/progress", "/api/coverage", "/api/labels"],
         expert: ["/label", "/me"],
     }  # fmt: skip

@@ -16,11 +16,11 @@ from covote_studio.answers.assignments import Lease
 from covote_studio.answers.progress import measure_progress
 from covote_studio.answers.recording import NewAnswer
 from covote_studio.exchange import importing
-from covote_studio.pages.rendering import Brought, Owner, Project, Who
+from covote_studio.pages.rendering import Owner, Project, RequestCredentials, Who
 from covote_studio.people import managing
 from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import NONE, UNSURE, item
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -109,7 +109,7 @@ class PersonOut(BaseModel):
     active: bool
 
 
-class Invited(BaseModel):
+class Invitation(BaseModel):
     """A new person, and the path of their invitation link."""
 
     id: int
@@ -122,7 +122,7 @@ class KnowsIn(BaseModel):
     knows: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
 
 
-class AskedAgain(BaseModel):
+class RepeatCount(BaseModel):
     """How many items are asked about again."""
 
     asked_again: int
@@ -138,7 +138,7 @@ class ItemIn(BaseModel):
     gold: str | None = Field(default=None, max_length=1000)
 
 
-class Added(BaseModel):
+class ItemCounts(BaseModel):
     """How many items were added, and how many existed already."""
 
     added: int
@@ -159,7 +159,7 @@ def ids_of(roster: Roster, names: list[str]) -> list[int]:
     """Return the ids of classes by their names, or reject unknown ones."""
     unknown = [name for name in names if name not in roster.class_by_name]
     if unknown:
-        raise Refused(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
+        raise Refusal(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
     return [roster.class_by_name[name].id for name in names]
 
 
@@ -178,7 +178,7 @@ def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] 
     """Lease items to answer; those already leased come first."""
     held, reason = studio.lease(who.id, count)
     if reason:
-        raise Refused(reason)
+        raise Refusal(reason)
     _, roster = studio.snapshot()
     return [_lease_out(one, roster, who.id) for one in held]
 
@@ -197,14 +197,14 @@ _SPECIAL = {"none of mine": NONE, "not sure": UNSURE}
 
 
 @router.post("/answers")
-def answer(studio: Project, who: Who, credentials: Brought, said: AnswerIn) -> AnswerOut:
+def answer(studio: Project, who: Who, credentials: RequestCredentials, sent: AnswerIn) -> AnswerOut:
     """Answer a leased item; the same key again is the same answer again."""
-    choice = said.answer if isinstance(said.answer, int) else _SPECIAL[said.answer]
-    new = NewAnswer(said.item_id, said.token, choice, said.key, said.shown, "api")
+    choice = sent.answer if isinstance(sent.answer, int) else _SPECIAL[sent.answer]
+    new = NewAnswer(sent.item_id, sent.token, choice, sent.key, sent.shown, "api")
     done = studio.record(credentials, new)
     now = studio.snapshot()[1].member(who.id).options_id
     return AnswerOut(
-        kept=True, before=not done.new, replaced=done.replaced or None, outdated=said.shown != now
+        kept=True, before=not done.new, replaced=done.replaced or None, outdated=sent.shown != now
     )
 
 
@@ -228,27 +228,29 @@ def people(studio: Project, who: Owner) -> list[PersonOut]:
 
 
 @router.post("/people")
-def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
+def invite(studio: Project, who: Owner, new: PersonIn) -> Invitation:
     """Invite a person."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         person_id, secret = managing.invite(
             connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick, who.id
         )
-    return Invited(id=person_id, path=f"/enter/{secret}")
+    return Invitation(id=person_id, path=f"/enter/{secret}")
 
 
 @router.put("/people/{person_id}/knows")
-def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> AskedAgain:
+def declare(studio: Project, who: Owner, person_id: Id, ticked: KnowsIn) -> RepeatCount:
     """Set what a person knows."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
-        return AskedAgain(asked_again=set_known(connection, one.id, ids_of(roster, told.knows), who.id))
+        return RepeatCount(asked_again=set_known(connection, one.id, ids_of(roster, ticked.knows), who.id))
 
 
 @router.post("/items")
-def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
+def add_items(
+    studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]
+) -> ItemCounts:
     """Add items."""
     _, roster = studio.snapshot()
     rows, problems = [], []
@@ -261,13 +263,13 @@ def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(ma
             found = importing.examine(table, importing.Columns(kind, kind, "id", "gold"), roster, {})
             rows += found.items
             problems += found.problems
-    importing.Examined(rows, problems).refuse()
+    importing.TableCheck(rows, problems).refuse()
     if len(rows) != len(new):
-        raise Refused("Every item has exactly one of text, image and audio.", 422)
+        raise Refusal("Every item has exactly one of text, image and audio.", 422)
     if len({row[0] for row in rows}) != len(rows):
-        raise Refused("Two of these items have the same id; every item needs its own.", 422)
+        raise Refusal("Two of these items have the same id; every item needs its own.", 422)
     done = importing.add_items(studio.database, rows, who.id)
-    return Added(added=done.added, known=done.known)
+    return ItemCounts(added=done.added, known=done.known)
 
 
 @router.get("/coverage")
@@ -275,7 +277,7 @@ def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
     """Count the people who know each pair of classes."""
     _, roster = studio.snapshot()
     if not roster.classes:
-        raise Refused("There are no classes yet.", 409)
+        raise Refusal("There are no classes yet.", 409)
     return roster.coverage
 
 
@@ -311,9 +313,10 @@ def labels(
     found = [(keys[one], results.verdict(at)) for at, one in enumerate(ids, start=start)]
     return [
         LabelOut(
-            item=key, label=None if told["label"] is None else str(told["label"]), status=told["status"],
-            confidence=None if math.isnan(told["confidence"]) else told["confidence"],
-            violations=told["violations"],
+            item=key, label=None if verdict["label"] is None else str(verdict["label"]),
+            status=verdict["status"],
+            confidence=None if math.isnan(verdict["confidence"]) else verdict["confidence"],
+            violations=verdict["violations"],
         )
-        for key, told in found
+        for key, verdict in found
     ]  # fmt: skip

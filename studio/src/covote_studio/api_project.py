@@ -13,12 +13,12 @@ from covote_studio.answers.results import shown_lists
 from covote_studio.api import REFUSALS, TOKEN, Id, ids_of
 from covote_studio.context import Studio
 from covote_studio.editing import classes, hooks, items
-from covote_studio.editing.record import noted
+from covote_studio.editing.record import record_entries
 from covote_studio.exchange.exporting import export_response
 from covote_studio.pages.rendering import Owner, Project, Reviewer
 from covote_studio.people import managing
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import CHOICE, answer, flag, item, person
 
 router = APIRouter(prefix="/api", tags=["project"], responses=REFUSALS, dependencies=TOKEN)
@@ -62,7 +62,7 @@ class Names(BaseModel):
     names: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
 
 
-class Done(BaseModel):
+class Message(BaseModel):
     """The result, as a sentence."""
 
     done: str
@@ -107,7 +107,7 @@ class Settings(BaseModel):
     feedback: bool | None = None
 
 
-class GivenAnswer(BaseModel):
+class AnswerEntry(BaseModel):
     """An answer as it was given; the last one of a person about an item is their current answer."""
 
     id: int
@@ -190,7 +190,7 @@ def _class(roster: Roster, class_id: int) -> ClassOut:
 def _one_class(studio: Studio, class_id: int) -> ClassOut:
     _, roster = studio.snapshot()
     if class_id not in roster.classes_by_id:
-        raise Refused("There is no class with that number.", 404)
+        raise Refusal("There is no class with that number.", 404)
     return _class(roster, class_id)
 
 
@@ -202,22 +202,24 @@ def list_classes(studio: Project, who: Owner) -> list[ClassOut]:
 
 
 @router.post("/classes")
-def add_classes(studio: Project, who: Owner, new: Annotated[list[ClassIn], Field(max_length=10_000)]) -> Done:
+def add_classes(
+    studio: Project, who: Owner, new: Annotated[list[ClassIn], Field(max_length=10_000)]
+) -> Message:
     """Add classes."""
     with studio.database.write() as connection:
         count = classes.add_classes(
             connection, [classes.NewClass(one.name, one.description) for one in new], who.id
         )
-    return Done(done=f"{count} added.")
+    return Message(done=f"{count} added.")
 
 
 @router.put("/classes/order")
-def order_classes(studio: Project, who: Owner, order: Names) -> Done:
+def order_classes(studio: Project, who: Owner, order: Names) -> Message:
     """Set the order of the classes."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         classes.order_classes(connection, ids_of(roster, order.names), who.id)
-    return Done(done="The classes have this order.")
+    return Message(done="The classes have this order.")
 
 
 @router.patch("/classes/{class_id}")
@@ -241,26 +243,26 @@ def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassO
 
 
 @router.delete("/classes/{class_id}/merge")
-def undo_merge(studio: Project, who: Owner, class_id: Id) -> Done:
+def undo_merge(studio: Project, who: Owner, class_id: Id) -> Message:
     """Undo the merge of a class."""
     with studio.database.write() as connection:
         again = classes.undo_merge(connection, class_id, who.id)
-    return Done(done=f"The merge is undone; {again} answers are asked for again.")
+    return Message(done=f"The merge is undone; {again} answers are asked for again.")
 
 
 @router.post("/classes/{class_id}/retire")
-def retire_class(studio: Project, who: Owner, class_id: Id) -> Done:
+def retire_class(studio: Project, who: Owner, class_id: Id) -> Message:
     """Stop offering a class; votes for it still count."""
     with studio.database.write() as connection:
-        return Done(done=classes.retire_class(connection, class_id, who.id))
+        return Message(done=classes.retire_class(connection, class_id, who.id))
 
 
 @router.post("/classes/{class_id}/back")
-def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Done:
+def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Message:
     """Offer a retired class again."""
     with studio.database.write() as connection:
         again = classes.bring_back_class(connection, class_id, who.id)
-    return Done(done=f"Offered again; {again} answers are asked for again.")
+    return Message(done=f"Offered again; {again} answers are asked for again.")
 
 
 def _item(roster: Roster, row: Any) -> ItemOut:
@@ -296,14 +298,14 @@ def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) ->
 
 
 @router.patch("/people/{person_id}")
-def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Done:
+def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Message:
     """Change a person's cost, role and permissions, and whether they are asked."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         before = roster.member(person_id)
         now = {name: getattr(before, name) for name in PersonChange.model_fields}
         managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True), by=who.id)
-    return Done(done=f"{before.name} is saved.")
+    return Message(done=f"{before.name} is saved.")
 
 
 @router.get("/settings")
@@ -330,7 +332,7 @@ def change_settings(studio: Project, who: Owner, new: Settings) -> Settings:
 
 
 @router.get("/answers")
-def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[GivenAnswer]:
+def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[AnswerEntry]:
     """List answers in order, with the classes that were shown; `after` is the last id that you have."""
     wanted = (
         select(answer.c.id, CHOICE, answer.c.at, answer.c.via, answer.c.options_id, item.c.key, person.c.name)
@@ -347,7 +349,7 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
             for one, listed in shown_lists(connection, roster).items()
         }
         return [
-            GivenAnswer(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
+            AnswerEntry(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
                     shown=shown[row.options_id], at=row.at, via=row.via)
             for row in connection.execute(wanted)
         ]  # fmt: skip
@@ -366,14 +368,14 @@ def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
 
 
 @router.put("/decisions/{item_id}")
-def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Done:
+def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Message:
     """Decide an item with a reason, or withdraw a decision."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         items.item_row(connection, item_id)
         (chosen,) = ids_of(roster, [decision.name]) if decision.name else [None]
         managing.adjudicate(connection, item_id, chosen, who.id, decision.reason)
-    return Done(done="The decision is on record." if chosen else "The decision is withdrawn.")
+    return Message(done="The decision is on record." if chosen else "The decision is withdrawn.")
 
 
 @router.get("/flags")
@@ -401,7 +403,7 @@ def read_record(
     with studio.database.read() as connection:
         return [
             Event(id=row.id, at=row.at, by=row.by, text=row.text)
-            for row in noted(connection, before=before, most=1000)
+            for row in record_entries(connection, before=before, most=1000)
         ]
 
 
@@ -428,8 +430,8 @@ def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
 
 
 @router.delete("/hook")
-def remove_hook(studio: Project, who: Owner) -> Done:
+def remove_hook(studio: Project, who: Owner) -> Message:
     """Stop notifying programs."""
     with studio.database.write() as connection:
         hooks.remove_hook(connection, who.id)
-    return Done(done="Programs are no longer notified.")
+    return Message(done="Programs are no longer notified.")

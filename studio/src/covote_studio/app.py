@@ -37,7 +37,7 @@ from covote_studio.pages import (
 from covote_studio.pages.rendering import STATIC, TEMPLATES, member_of, page, path_of, sentence_of
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.projects import Addresses, Projects
-from covote_studio.rules import Member, Refused
+from covote_studio.rules import Member, Refusal
 
 SILENT: dict[str, Any] = {
     "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
@@ -114,14 +114,14 @@ HEADINGS = {
 
 
 def _add_refusals(app: FastAPI) -> None:
-    for kind, told in SENTENCES.items():
-        app.add_exception_handler(kind, lambda request, _error, told=told: _refusal(request, *told))
+    for kind, sentence in SENTENCES.items():
+        app.add_exception_handler(kind, lambda request, _error, refusal=sentence: _refusal(request, *refusal))
 
     @app.exception_handler(Exception)
     def broken(request: Request, _error: Exception) -> Response:
-        told = _refusal(request, 500, "This is a fault of the studio, not yours.")
-        told.headers.update(HEADERS)  # it is made outside of what adds them
-        return told
+        refusal = _refusal(request, 500, "This is a fault of the studio, not yours.")
+        refusal.headers.update(HEADERS)  # it is made outside of what adds them
+        return refusal
 
     @app.exception_handler(NotSignedIn)
     def sign_in(request: Request, refused: NotSignedIn) -> Response:
@@ -131,7 +131,7 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(CovoteError)
     def explain(request: Request, error: CovoteError) -> Response:
-        return _refusal(request, error.status if isinstance(error, Refused) else 422, sentence_of(error))
+        return _refusal(request, error.status if isinstance(error, Refusal) else 422, sentence_of(error))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

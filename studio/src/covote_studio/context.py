@@ -29,7 +29,7 @@ from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import Credentials, open_with
 from covote_studio.people.passwords import Passwords
 from covote_studio.people.roster import Roster, RosterKeeper, project_row
-from covote_studio.rules import Refused, why_not_asked
+from covote_studio.rules import Refusal, why_not_asked
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import person, project
 
@@ -106,9 +106,9 @@ class Studio:
                 at = None if results is None else results.position(item_id)
                 if results is None or at is None:
                     return {"label": None, "status": None, **about}
-                told = results.verdict(at)
-                label = None if told["label"] is None else str(told["label"])
-                return {"label": label, "status": told["status"], **about}
+                verdict = results.verdict(at)
+                label = None if verdict["label"] is None else str(verdict["label"])
+                return {"label": label, "status": verdict["status"], **about}
 
             settled = settled_items(connection, setup, results)
             hooks.announce(connection, setup.size, settled.tolist(), label_of)
@@ -161,7 +161,7 @@ class Studio:
             setup, roster = self.snapshot(connection)
             opened = reopen(connection, setup, roster.member_by_id[person_id], before=before)
         if opened is None:
-            raise Refused(
+            raise Refusal(
                 "You have no earlier answer."
                 if before
                 else "You have not answered yet, so there is nothing to change.",
@@ -169,7 +169,7 @@ class Studio:
             )
         return opened
 
-    def record(self, credentials: Credentials, said: NewAnswer, count: int = 0) -> AnswerResult:
+    def record(self, credentials: Credentials, new: NewAnswer, count: int = 0) -> AnswerResult:
         """Record the answer of a person and lease the next items, in one transaction.
 
         What a person knows cannot change while the person is locked: every change of it also changes the
@@ -182,14 +182,14 @@ class Studio:
             if member.options_id != setup.options_id:  # changed while we waited for the lock
                 _, roster = self.snapshot(connection)
                 member = roster.member_by_id[setup.person_id]
-            kept = record(connection, setup, roster, member, said)
+            stored = record(connection, setup, roster, member, new)
             held = lease(connection, setup, roster, member, setup.cursor, count) if count else []
-            right = feedback_after(connection, setup, roster, said.item_id, said.choice)
+            right = feedback_after(connection, setup, roster, new.item_id, new.choice)
         reason = why_not_asked(member) if count and not held else ""
-        replaced = "" if kept.replaced is None else roster.answer_name(kept.replaced)
-        done = setup.answers + kept.more
+        replaced = "" if stored.replaced is None else roster.answer_name(stored.replaced)
+        done = setup.answers + stored.more
         return AnswerResult(
-            kept.new,
+            stored.new,
             replaced,
             held,
             reason,

@@ -27,12 +27,12 @@ from covote_studio.storage.schema import (
     NONE,
     UNSURE,
     answer,
+    answer_columns,
     assignment,
     class_,
     flag,
     item,
     person,
-    said_columns,
 )
 
 CLASSES = (
@@ -183,7 +183,7 @@ def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
             answers.append(
                 {"item_id": items[n].id, "person_id": member.id, "options_id": member.options_id,
                  "via": "page",
-                 **said_columns(roster.class_by_name[said].id if choice is None else choice),
+                 **answer_columns(roster.class_by_name[said].id if choice is None else choice),
                  "key": f"demo-{member.id}-{n:03}", "at": float(at)}
             )  # fmt: skip
     answers.sort(key=lambda one: one["at"])

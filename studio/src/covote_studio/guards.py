@@ -63,8 +63,8 @@ class Guards:
                 421,
             )
         elif scope["method"] not in _SAFE and not from_here(headers):
-            told = "This request came from another site, so nothing was changed."
-            app = await run_in_threadpool(self._refuse, Request(scope), 403, told)
+            message = "This request came from another site, so nothing was changed."
+            app = await run_in_threadpool(self._refuse, Request(scope), 403, message)
         elif _length(headers) > limit:
             app = await run_in_threadpool(self._refuse, Request(scope), 413, _too_large(limit))
         await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store", root))

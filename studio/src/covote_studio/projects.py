@@ -25,7 +25,7 @@ from covote.errors import InputError
 from covote_studio.context import Studio, open_studio, owner_link
 from covote_studio.people import credentials
 from covote_studio.people.credentials import Credentials
-from covote_studio.rules import Refused, check_name
+from covote_studio.rules import Refusal, check_name
 from covote_studio.storage.database import schema_names
 from covote_studio.storage.schema import membership, person
 
@@ -169,7 +169,7 @@ def join(connection: Connection, account_id: int, uid: str, member_id: int) -> N
     rows = connection.execute(select(membership).where(membership.c.project == uid)).all()
     for row in rows:
         if (row.person_id == account_id) != (row.member_id == member_id):
-            raise Refused(
+            raise Refusal(
                 "You are already in this project, as someone else. To try this invitation, open it in a "
                 "private window."
                 if row.person_id == account_id

@@ -16,7 +16,7 @@ LONGEST_NAME, LONGEST_TEXT = 200, 100_000
 """Characters of a name, and of the text of an item."""
 
 
-class Refused(InputError):
+class Refusal(InputError):
     """A request that is rejected; `status` is the HTTP status of the response."""
 
     def __init__(self, sentence: str, status: int = 403) -> None:
@@ -73,19 +73,19 @@ def sentence(text: str) -> str:
 def require_owner(member: Member) -> None:
     """Reject everyone but owners."""
     if not member.is_owner:
-        raise Refused("Only an owner of the project may do this; ask the person who invited you.")
+        raise Refusal("Only an owner of the project may do this; ask the person who invited you.")
 
 
 def require_creator(member: Member) -> None:
     """Reject accounts that may not create projects."""
     if not member.creates:
-        raise Refused("Your account may not create projects; ask an administrator of the server.")
+        raise Refusal("Your account may not create projects; ask an administrator of the server.")
 
 
 def require_reviewer(member: Member) -> None:
     """Reject everyone but owners and reviewers."""
     if not member.reviews:
-        raise Refused("Only owners and reviewers of the project may do this; ask the person who invited you.")
+        raise Refusal("Only owners and reviewers of the project may do this; ask the person who invited you.")
 
 
 def may_be_asked(member: Member) -> bool:
@@ -113,7 +113,7 @@ def check_choice(member: Member, choice: int, shown: Collection[int], name: str)
     """Reject an answer, read as `name`, that is not among the classes that the person was shown."""
     if choice in (NONE, UNSURE) or choice in shown:
         return
-    raise Refused(
+    raise Refusal(
         f"{member.name} is not listed as knowing “{name}”, so the answer was not kept. Choose one of the "
         "classes shown, “none of mine” or “not sure”; the owner can change who knows what."
     )
@@ -126,9 +126,9 @@ def check_held(state: int | None, token: str | None, shown: str) -> None:
     sent.
     """
     if state is None:
-        raise Refused("This item was not given to you; continue with the next one.")
+        raise Refusal("This item was not given to you; continue with the next one.")
     if state not in (LEASED, ANSWERED) or token != shown:
-        raise Refused(
+        raise Refusal(
             "This form is out of date: the item was opened again elsewhere. Reload the page to continue.", 409
         )
 
@@ -158,9 +158,9 @@ def speaks_against_retired(named: Collection[int], shown: Collection[int], forme
 
 def _check_storable(text: str, what: str) -> None:
     if "\0" in text:
-        raise Refused(f"{what} contains a NUL character, which cannot be stored; remove it.", 422)
+        raise Refusal(f"{what} contains a NUL character, which cannot be stored; remove it.", 422)
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Refused(f"{what} contains half a character (a lone surrogate); type or save it again.", 422)
+        raise Refusal(f"{what} contains half a character (a lone surrogate); type or save it again.", 422)
 
 
 def check_name(text: str, what: str) -> str:
@@ -168,18 +168,18 @@ def check_name(text: str, what: str) -> str:
     _check_storable(text, f"The name of {what[:1].lower()}{what[1:]}")
     name = " ".join(text.split())
     if not name:
-        raise Refused(f"{what} needs a name; type one.", 422)
+        raise Refusal(f"{what} needs a name; type one.", 422)
     if len(name) > LONGEST_NAME:
-        raise Refused(f"{what} has a name of {len(name)} characters; use at most {LONGEST_NAME}.", 422)
+        raise Refusal(f"{what} has a name of {len(name)} characters; use at most {LONGEST_NAME}.", 422)
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-        raise Refused(f"{what} has a name with control characters; type it without them.", 422)
+        raise Refusal(f"{what} has a name with control characters; type it without them.", 422)
     return name
 
 
 def check_text(text: str, what: str, longest: int) -> str:
     """Return a longer text that can be stored, or reject it."""
     if len(text) > longest:
-        raise Refused(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
+        raise Refusal(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
     _check_storable(text, what)
     return text.strip()
 
@@ -187,12 +187,12 @@ def check_text(text: str, what: str, longest: int) -> str:
 def check_cost(cost: float) -> float:
     """Return the cost of a person's answer, or reject it."""
     if not 0 <= cost < 1e9:  # this also rejects NaN
-        raise Refused(f"A cost of {cost} is not a number between 0 and one billion.", 422)
+        raise Refusal(f"A cost of {cost} is not a number between 0 and one billion.", 422)
     return float(cost)
 
 
 def check_ask(ask: str) -> str:
     """Return a way of asking, or reject it."""
     if ask not in ASK:
-        raise Refused(f"There is no way of asking {ask!r}; choose one of {', '.join(ASK)}.", 422)
+        raise Refusal(f"There is no way of asking {ask!r}; choose one of {', '.join(ASK)}.", 422)
     return ask

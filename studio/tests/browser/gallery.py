@@ -32,11 +32,11 @@ from covote_studio.storage.schema import (
     NONE,
     UNSURE,
     answer,
+    answer_columns,
     assignment,
     class_,
     item,
     person,
-    said_columns,
 )
 
 CELLS = {
@@ -188,7 +188,7 @@ def clinic(folder: Path) -> Studio:
                 else:
                     said = ids[kind] if kind in known else NONE
                 lines.append({"item_id": listed[n], "person_id": member.id, "options_id": member.options_id,
-                              "via": "page", **said_columns(said), "key": f"drawn-{member.id}-{n:03}",
+                              "via": "page", **answer_columns(said), "key": f"drawn-{member.id}-{n:03}",
                               "at": float(times[n])})  # fmt: skip
             connection.execute(
                 update(person).where(person.c.id == member.id)

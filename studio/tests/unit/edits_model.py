@@ -21,7 +21,7 @@ from covote_studio.exchange.exporting import write_export
 from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import Credentials
 from covote_studio.people.expertise import set_known
-from covote_studio.rules import ASK, Refused
+from covote_studio.rules import ASK, Refusal
 from covote_studio.storage.schema import (
     CHOICE,
     DONE,
@@ -375,7 +375,7 @@ class Edited:
             said = NewAnswer(held[0].item_id, held[0].token, choice, f"wrong-{self.number():06}", options_id)
             try:
                 self.studio.record(Credentials("api", self.secrets[name]), said)
-            except Refused:
+            except Refusal:
                 continue
             raise AssertionError("an answer outside of what was offered was kept")
 

@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError
 from covote_studio.answers.results import merge_effect
 from covote_studio.editing import classes, record
 from covote_studio.people.expertise import set_known
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import answer, class_
 
 
@@ -137,7 +137,7 @@ def test_the_order_is_what_everybody_sees(rig, owner):
     change(rig, owner, "move", "fox", to="up")
     change(rig, owner, "move", "fox", to="up")
     assert owner.get("/api/project").json()["classes"] == ["fox", "cat", "dog"]
-    with rig.studio.database.write() as connection, pytest.raises(Refused, match="every class once"):
+    with rig.studio.database.write() as connection, pytest.raises(Refusal, match="every class once"):
         classes.order_classes(connection, [1, 1, 2])
 
 
@@ -148,7 +148,7 @@ def test_every_change_is_on_record_with_who_made_it(rig, owner):
     change(rig, owner, "retire", "fox")
     change(rig, owner, "back", "fox")
     with rig.studio.database.read() as connection:
-        told = [(row.by, row.text) for row in record.noted(connection) if "class" in row.text]
+        told = [(row.by, row.text) for row in record.record_entries(connection) if "class" in row.text]
     assert told[::-1] == [
         (None, "Added the classes cat, dog, fox."),
         ("owner", "Renamed the class cat to kitten."),

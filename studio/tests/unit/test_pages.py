@@ -228,6 +228,13 @@ def test_cells_that_a_spreadsheet_would_run_are_marked(voted):
     assert [safe_text(x) for x in ("+1", "-1", "@a", "a", None, 1)] == ["'+1", "'-1", "'@a", "a", None, 1]
 
 
+def test_a_text_that_was_typed_is_shown_once(rig):
+    rig.browser("owner").post("/items", data={"typed": "short\n" + "long text " * 20})
+    leases = rig.browser("ann").post("/label/next").json()["leases"]
+    assert [one["title"] for one in leases] == [*(f"i{n}" for n in range(1, 7)), "Text", "Text"]
+    assert {one["key"] for one in leases} >= {"short"}
+
+
 def test_sixty_classes_are_still_a_table(rig):
     with rig.studio.database.write() as connection:
         classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(57)])

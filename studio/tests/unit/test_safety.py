@@ -21,7 +21,7 @@ from covote_studio.exchange import importing, uploads
 from covote_studio.guards import from_here, host_names
 from covote_studio.people import credentials
 from covote_studio.people.passwords import Passwords
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage import media
 from covote_studio.storage.database import back_up
 from covote_studio.storage.schema import class_, item, link, person
@@ -288,7 +288,7 @@ def test_two_passwords_are_hashed_at_a_time_and_who_would_wait_long_is_told(rig,
     def sent():
         try:
             passwords._in_turn(slow)
-        except Refused as refused:
+        except Refusal as refused:
             return refused.status
 
     with ThreadPoolExecutor(40) as pool:
@@ -303,15 +303,15 @@ def test_two_passwords_are_hashed_at_a_time_and_who_would_wait_long_is_told(rig,
 
 def test_who_comes_when_many_sign_in_takes_no_thread_and_no_connection(rig, monkeypatch):
     client = TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"})
-    rig.studio.passwords.at_the_door = 22
+    rig.studio.passwords.signing_in = 22
     monkeypatch.setattr(rig.studio.database, "read", None)
     told = client.post("/login", data={"name": "ann", "password": "wrong"})
     assert (told.status_code, told.headers["retry-after"]) == (429, "5")
-    assert rig.studio.passwords.at_the_door == 22
+    assert rig.studio.passwords.signing_in == 22
     monkeypatch.undo()
-    rig.studio.passwords.at_the_door = 0
+    rig.studio.passwords.signing_in = 0
     assert client.post("/login", data={"name": "ann", "password": "wrong"}).status_code == 401
-    assert rig.studio.passwords.at_the_door == 0
+    assert rig.studio.passwords.signing_in == 0
 
 
 def test_unknown_names_and_wrong_passwords_take_the_same_work(rig, monkeypatch):
@@ -465,9 +465,9 @@ def test_files_are_what_their_content_says(rig):
     with rig.studio.database.write() as connection:
         kind, place = media.keep(connection, rig.studio.folder, "../../star.html", drawn)
         for evil in (b"<html><script>1</script>", b"<svg onload=alert(1)>", b"MZ\x90"):
-            with pytest.raises(Refused, match="not a picture"):
+            with pytest.raises(Refusal, match="not a picture"):
                 media.keep(connection, rig.studio.folder, "evil.png", evil)
-        with pytest.raises(Refused, match="MB"):
+        with pytest.raises(Refusal, match="MB"):
             media.keep(connection, rig.studio.folder, "big.png", drawn + b"\0" * media.LARGEST)
     assert kind == "image"
     shown = rig.browser("ann").get(place)

@@ -150,13 +150,13 @@ PROGRAM = """
 import resource, sys
 from pathlib import Path
 from covote_studio.exchange import table_files
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 content = Path(sys.argv[1]).read_bytes()
 table_files.read_table("first.csv", b"id,text\\n1,a\\n")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     table_files.read_table(Path(sys.argv[1]).name, content)
-except Refused as refused:
+except Refusal as refused:
     print(refused)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """

@@ -11,7 +11,7 @@ from covote.panel import Panel
 from covote_studio.answers.recording import record_unasked
 from covote_studio.answers.worker import Worker
 from covote_studio.people import managing
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import answer, person
 
 
@@ -73,7 +73,7 @@ def test_a_model_that_answers_outside_its_classes_gives_no_vote_for_them(rig, tm
     assert rig.classes["fox"] not in {row.class_id for row in rig.rows(answer)}
     with rig.studio.database.write() as connection:
         robot = rig.studio.snapshot(connection)[1].member_by_id[rig.people["robot"]]
-        with pytest.raises(Refused, match="robot is not listed as knowing"):
+        with pytest.raises(Refusal, match="robot is not listed as knowing"):
             record_unasked(connection, rig.studio.snapshot(connection)[1], robot, 1, rig.classes["fox"])
 
 

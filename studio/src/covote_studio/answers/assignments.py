@@ -74,6 +74,11 @@ class Lease:
     trial: bool = False
     """Whether the item belongs to the qualification round."""
 
+    @property
+    def title(self) -> str:
+        """What the item is called above its content; a text that was typed is its own id."""
+        return "Text" if self.kind == "text" and self.key[:40] == self.content[:40] else self.key
+
 
 def lock(connection: Connection, member: Member) -> int:
     """Lock a person, so that two tabs wait for each other; return their position in the list of items.

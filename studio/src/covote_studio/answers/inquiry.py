@@ -83,7 +83,7 @@ class Inquiry:
 
         "None of mine" from the others is not a vote for the class that is left.
         """
-        return self._unsaid(self._state(answers), answers) == ()
+        return self._unnamed(self._state(answers), answers) == ()
 
     def next_person(
         self, answers: Mapping[int, int], asked: Collection[int], item_id: int, only: int | None = None
@@ -101,31 +101,31 @@ class Inquiry:
         if not among.any():
             return None
         state = self._state(answers)
-        unsaid = self._unsaid(state, answers)
-        if unsaid is None:
+        unnamed = self._unnamed(state, answers)
+        if unnamed is None:
             money, order = np.array([np.inf]), self._order.of(np.zeros(1, dtype=np.int64), item_id)
             row = int(choose(self._panel_rule, state, among[None], self._panel.cost, money, order)[0])
         else:
-            row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
+            row = self._cheapest(among & self._panel.knows[:, list(unnamed)].any(axis=1), item_id)
         return None if row < 0 else self._roster.voters[row].id
 
     def _state(self, answers: Mapping[int, int]) -> Any:
         """Return the state of the rule after the answers about one item."""
         row, column = self._roster.row, self._roster.column
-        heard = {
+        votes = {
             row[who]: NONE_OF_MINE if choice == NONE else column[choice]
             for who, choice in answers.items()
             if who in row
         }
-        return self._panel_rule.state(ItemAnswers.of_one(heard), self._people)
+        return self._panel_rule.state(ItemAnswers.of_one(votes), self._people)
 
-    def _unsaid(self, state: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
+    def _unnamed(self, state: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
         """Return the class that the rule settled on if no one has named it; None if it has not settled."""
         if not self._panel_rule.settled(state)[0]:
             return None
         best = int(self._panel_rule.decision(state).label[0])
-        said = {self._roster.column[choice] for choice in answers.values() if choice != NONE}
-        return () if best in said else (best,)
+        named = {self._roster.column[choice] for choice in answers.values() if choice != NONE}
+        return () if best in named else (best,)
 
     def _cheapest(self, among: NDArray[np.bool_], item_id: int) -> int:
         rows = np.flatnonzero(among)

@@ -18,7 +18,7 @@ from covote_studio.answers.inquiry import inquiry_of
 from covote_studio.answers.results import counted_answers
 from covote_studio.people.expertise import count_answers
 from covote_studio.people.roster import Roster, touch
-from covote_studio.rules import ADAPTIVE, Member, Refused, check_choice, check_held, may_be_asked
+from covote_studio.rules import ADAPTIVE, Member, Refusal, check_choice, check_held, may_be_asked
 from covote_studio.storage.database import insert_if_new
 from covote_studio.storage.schema import (
     ANSWERED,
@@ -29,13 +29,13 @@ from covote_studio.storage.schema import (
     WAITING,
     WITHDRAWN,
     answer,
+    answer_columns,
     assignment,
     class_,
     item,
     offered,
     options,
     person,
-    said_columns,
 )
 
 # Statements that every answer needs are built once: building one costs as much as running it.
@@ -77,7 +77,7 @@ class NewAnswer:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredAnswer:
     """A kept answer.
 
     Whether it is new, the person's earlier answer about the item, and how many more items are answered now.
@@ -89,57 +89,57 @@ class Stored:
 
 
 def record(
-    connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: NewAnswer
-) -> Stored:
+    connection: Connection, setup: Row[Any], roster: Roster, member: Member, new: NewAnswer
+) -> StoredAnswer:
     """Record an answer, with the list of classes that was on the screen.
 
     If a class that the person knows now was not on it, the item is asked about again. The caller holds a
     write transaction in which `setup` and `roster` were read, so that no one can change who knows what in
     between.
     """
-    if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
-        raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
+    if not 8 <= len(new.key) <= 64 or not new.key.isprintable():
+        raise Refusal("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
     try:
-        shown = _shown(connection, member, said)
-        check_choice(member, said.choice, shown, roster.answer_name(said.choice))
-        first = _finish(connection, setup, member, said)
-    except Refused:
-        if _kept_before(connection, member, said):
-            return Stored(False)
+        shown = _shown(connection, member, new)
+        check_choice(member, new.choice, shown, roster.answer_name(new.choice))
+        first = _finish(connection, setup, member, new)
+    except Refusal:
+        if _kept_before(connection, member, new):
+            return StoredAnswer(False)
         raise
-    replaced = None if first else _last_choice(connection, member, said.item_id)
-    if not _insert_answer(connection, member, said):
-        if _kept_before(connection, member, said) and first:
-            raise Refused(
+    replaced = None if first else _last_choice(connection, member, new.item_id)
+    if not _insert_answer(connection, member, new):
+        if _kept_before(connection, member, new) and first:
+            raise Refusal(
                 "This item is asked about again, and the key of the answer is that of an earlier one; send "
                 "it with a new key.",
                 409,
             )
-        return Stored(False)
-    _count_for_retired(connection, roster, said.choice)
+        return StoredAnswer(False)
+    _count_for_retired(connection, roster, new.choice)
     whole = member.known <= {roster.canonical_class.get(one, one) for one in shown}
     more = int(first)
     if whole and first:
         connection.execute(_COUNT, {"who": member.id})
     elif not whole:
-        connection.execute(_ASK_AGAIN, {"item": said.item_id, "who": member.id})
+        connection.execute(_ASK_AGAIN, {"item": new.item_id, "who": member.id})
         count_answers(connection, member.id)
         more -= 1
     if setup.ask in ADAPTIVE:
-        advance(connection, setup, roster, said.item_id)
-    return Stored(True, replaced, more)
+        advance(connection, setup, roster, new.item_id)
+    return StoredAnswer(True, replaced, more)
 
 
-def _shown(connection: Connection, member: Member, said: NewAnswer) -> Collection[int]:
+def _shown(connection: Connection, member: Member, new: NewAnswer) -> Collection[int]:
     """Return the classes that were on the screen; they must be a list that this person had."""
-    if said.shown in (None, member.options_id):
+    if new.shown in (None, member.options_id):
         return member.known
-    had = (offered.c.person_id == member.id) & (offered.c.options_id == said.shown)
+    had = (offered.c.person_id == member.id) & (offered.c.options_id == new.shown)
     listed = connection.execute(
         select(options.c.classes).join(offered, offered.c.options_id == options.c.id).where(had)
     ).scalar_one_or_none()
     if listed is None:
-        raise Refused("You were never offered this list of classes; reload the page.", 409)
+        raise Refusal("You were never offered this list of classes; reload the page.", 409)
     return frozenset(json.loads(listed))
 
 
@@ -156,42 +156,42 @@ def _last_choice(connection: Connection, member: Member, item_id: int) -> int | 
     return connection.execute(wanted.order_by(answer.c.id.desc()).limit(1)).scalar_one_or_none()
 
 
-def _finish(connection: Connection, setup: Row[Any], member: Member, said: NewAnswer) -> bool:
+def _finish(connection: Connection, setup: Row[Any], member: Member, new: NewAnswer) -> bool:
     """End the lease of an item, and return whether it is answered for the first time.
 
     An answer about an item that is not leased, and was not before, is rejected.
     """
-    mine = {"item": said.item_id, "who": member.id}
+    mine = {"item": new.item_id, "who": member.id}
     if setup.ask in ADAPTIVE:
-        connection.execute(_LOCK_ITEM, {"item": said.item_id})
-    if connection.execute(_FINISH, {**mine, "shown": said.token}).rowcount:
+        connection.execute(_LOCK_ITEM, {"item": new.item_id})
+    if connection.execute(_FINISH, {**mine, "shown": new.token}).rowcount:
         return True
     held = connection.execute(_HELD, mine).one_or_none()
     state, token = (None, None) if held is None else held
-    check_held(state, token, said.token)
+    check_held(state, token, new.token)
     return False
 
 
-def _kept_before(connection: Connection, member: Member, said: NewAnswer) -> bool:
+def _kept_before(connection: Connection, member: Member, new: NewAnswer) -> bool:
     """Whether this very answer is on record; reject it if its key belongs to another one."""
     before = connection.execute(
-        select(answer.c.item_id, answer.c.person_id, CHOICE).where(answer.c.key == said.key)
+        select(answer.c.item_id, answer.c.person_id, CHOICE).where(answer.c.key == new.key)
     ).one_or_none()
     if before is None:
         return False
-    if tuple(before) != (said.item_id, member.id, said.choice):
-        raise Refused(
+    if tuple(before) != (new.item_id, member.id, new.choice):
+        raise Refusal(
             "This form was already sent with another answer. The first one is kept; use Undo to change it.",
             409,
         )
     return True
 
 
-def _insert_answer(connection: Connection, member: Member, said: NewAnswer) -> bool:
+def _insert_answer(connection: Connection, member: Member, new: NewAnswer) -> bool:
     """Add the row of an answer, unless its key exists."""
     row = {
-        "item_id": said.item_id, "person_id": member.id, **said_columns(said.choice),
-        "options_id": said.shown or member.options_id, "key": said.key, "via": said.via, "at": time.time(),
+        "item_id": new.item_id, "person_id": member.id, **answer_columns(new.choice),
+        "options_id": new.shown or member.options_id, "key": new.key, "via": new.via, "at": time.time(),
     }  # fmt: skip
     return insert_if_new(connection, answer, row)
 

@@ -38,7 +38,7 @@ _OVERLAP = 10_000
 """Answers that are read again: in PostgreSQL a lower id may become visible after a higher one."""
 
 
-class Answered:
+class AnswerTable:
     """The rows of the table of answers, as arrays; read once, then only what is new."""
 
     def __init__(self) -> None:
@@ -310,7 +310,7 @@ def _against_retired(
     return found
 
 
-def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -> Results | None:
+def compute(connection: Connection, answered: AnswerTable, rosters: RosterKeeper) -> Results | None:
     """Read the answers and decode them."""
     roster = rosters.get(connection, project_row(connection).panel_version)
     rows = answered.read(connection)
@@ -350,7 +350,7 @@ class MergeEffect:
 def merge_effect(connection: Connection, results: Results, class_id: int, into: int) -> MergeEffect:
     """Decode the answers as if a class were merged into another, and compare."""
     roster = results.roster.merged(class_id, into)
-    rows = Answered().read(connection)
+    rows = AnswerTable().read(connection)
     gone = list(connection.execute(select(item.c.id).where(item.c.retired.is_(True))).scalars())
     votes = votes_of(rows[~np.isin(rows[:, 1], gone)], roster, shown_lists(connection, roster))
     if votes is None:
@@ -374,7 +374,7 @@ class ResultsKeeper:
 
     def __init__(self, database: Database, rosters: RosterKeeper) -> None:
         self._database, self._rosters = database, rosters
-        self._answered = Answered()
+        self._answered = AnswerTable()
         self._lock = threading.Lock()
         self._newest: Results | None = None
         self._of: tuple[int, int] | None = None
@@ -438,12 +438,12 @@ def opinions(results: Results, position: int, label: int) -> list[Opinion]:
     start, stop = ragged.indptr[position], ragged.indptr[position + 1]
     found = []
     for expert, choice in zip(ragged.expert[start:stop], ragged.label[start:stop], strict=True):
-        said = "none of mine" if choice < 0 else str(results.panel.classes[choice])
+        word = "none of mine" if choice < 0 else str(results.panel.classes[choice])
         if choice == label:
             role = "agrees"
         elif results.panel.knows[expert, label]:
             role = "must be wrong"
         else:
             role = "does not know this class"
-        found.append(Opinion(str(results.panel.names[expert]), said, role))
+        found.append(Opinion(str(results.panel.names[expert]), word, role))
     return found

@@ -58,8 +58,8 @@ class Worker:
                 busy = self.step()
                 self.trouble = ""
             except Exception as error:  # whatever it was: the models go on when it is over
-                busy, said = False, str(getattr(error, "orig", error)).strip().splitlines() or [""]
-                self.trouble = f"{said[0] or type(error).__name__}"
+                busy, lines = False, str(getattr(error, "orig", error)).strip().splitlines() or [""]
+                self.trouble = f"{lines[0] or type(error).__name__}"
             if not busy:
                 self._stopped.wait(IDLE)
 
@@ -93,7 +93,7 @@ class Worker:
     def _ask(self, roster: Roster, member: Member, rows: Sequence[Any]) -> None:
         """Ask one model, and record its answers; a failure is noted where the owner sees it."""
         try:
-            said = self._said(roster, member, rows)
+            answers = self._answers(roster, member, rows)
         except CovoteError as error:
             self._rest[member.id] = time.monotonic() + AFTER_FAILURE
             self._note(member, f"{error} It will be tried again; untick “Available” to continue without it.")
@@ -101,7 +101,7 @@ class Worker:
         with self._database.write() as connection:
             if project_row(connection, locked=True).panel_version != roster.version:
                 return  # the roster has changed meanwhile: ask again
-            for row, choice in zip(rows, said, strict=True):
+            for row, choice in zip(rows, answers, strict=True):
                 record_unasked(connection, roster, member, row.id, choice)
             connection.execute(
                 update(person).where(person.c.id == member.id).values(cursor=rows[-1].position, note="")
@@ -111,15 +111,15 @@ class Worker:
         with self._database.write() as connection:
             connection.execute(update(person).where(person.c.id == member.id).values(note=note))
 
-    def _said(self, roster: Roster, member: Member, rows: Sequence[Any]) -> list[int]:
+    def _answers(self, roster: Roster, member: Member, rows: Sequence[Any]) -> list[int]:
         """Return the class, NONE or UNSURE that a model answers about each item."""
         expert = self._expert(roster, member)
         known = [one.id for one in roster.classes if one.id in member.known]
-        said = dict.fromkeys((row.id for row in rows), UNSURE)
+        answers = dict.fromkeys((row.id for row in rows), UNSURE)
         for ids, batch in self._batches(rows):
             for item_id, label in zip(ids, expert.answer(batch).label.tolist(), strict=True):
-                said[item_id] = known[label] if label >= 0 else NONE if label == NONE else UNSURE
-        return [said[row.id] for row in rows]
+                answers[item_id] = known[label] if label >= 0 else NONE if label == NONE else UNSURE
+        return [answers[row.id] for row in rows]
 
     def _expert(self, roster: Roster, member: Member) -> ModelExpert:
         names = [one.name for one in roster.classes if one.id in member.known]

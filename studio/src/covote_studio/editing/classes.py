@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from covote_studio.editing.record import note
 from covote_studio.people.expertise import merges, refresh_options
 from covote_studio.people.roster import end_of, touch
-from covote_studio.rules import Refused, check_name, check_text
+from covote_studio.rules import Refusal, check_name, check_text
 from covote_studio.storage.schema import (
     adjudication,
     answer,
@@ -60,13 +60,13 @@ def add_classes(connection: Connection, classes: Sequence[NewClass], by: int | N
     there = {row.name: row for row in connection.execute(select(class_))}
     last = connection.execute(select(func.coalesce(func.max(class_.c.position), 0))).scalar_one()
     if len(there) + len(classes) > MOST_CLASSES:
-        raise Refused(f"That would be more than {MOST_CLASSES:,} classes; use fewer.", 422)
+        raise Refusal(f"That would be more than {MOST_CLASSES:,} classes; use fewer.", 422)
     new: dict[str, dict[str, Any]] = {}
     for one in classes:
         name = _class_name(one.name)
         description = check_text(one.description, f"The description of “{name}”", 2000)
         if name in new:
-            raise Refused(f"The class “{name}” is listed twice; list it once.", 422)
+            raise Refusal(f"The class “{name}” is listed twice; list it once.", 422)
         if name in there:
             _check_free(there[name])
             if description and description != there[name].description:
@@ -87,22 +87,22 @@ def add_classes(connection: Connection, classes: Sequence[NewClass], by: int | N
 def _class_name(text: str) -> str:
     name = check_name(text, "A class")
     if name.lower() in RESERVED:
-        raise Refused(f"A class cannot be called “{name}”: every form already has that answer.", 422)
+        raise Refusal(f"A class cannot be called “{name}”: every form already has that answer.", 422)
     return name
 
 
 def _check_free(there: Row[Any]) -> None:
     """Reject the name of a class that is no longer offered."""
     if there.merged_into is not None:
-        raise Refused(f"“{there.name}” was merged into another class; choose another name.", 409)
+        raise Refusal(f"“{there.name}” was merged into another class; choose another name.", 409)
     if there.retired:
-        raise Refused(f"“{there.name}” is retired; bring it back, or choose another name.", 409)
+        raise Refusal(f"“{there.name}” is retired; bring it back, or choose another name.", 409)
 
 
 def _class(connection: Connection, class_id: int) -> Row[Any]:
     found = connection.execute(select(class_).where(class_.c.id == class_id)).one_or_none()
     if found is None or found.merged_into is not None:
-        raise Refused("This class no longer exists; reload the page.", 404)
+        raise Refusal("This class no longer exists; reload the page.", 404)
     return found
 
 
@@ -112,15 +112,15 @@ def change_class(
     """Rename a class and change its description; its answers are kept."""
     before = _class(connection, class_id)
     new = _class_name(name)
-    told = check_text(description, f"The description of “{new}”", 2000)
+    checked = check_text(description, f"The description of “{new}”", 2000)
     taken = connection.execute(select(class_).where(class_.c.name == new, class_.c.id != class_id)).first()
     if taken is not None:
         _check_free(taken)
-        raise Refused(f"There is already a class “{new}”; merge the two, or choose another name.", 409)
-    connection.execute(update(class_).where(class_.c.id == class_id).values(name=new, description=told))
+        raise Refusal(f"There is already a class “{new}”; merge the two, or choose another name.", 409)
+    connection.execute(update(class_).where(class_.c.id == class_id).values(name=new, description=checked))
     if new != before.name:
         note(connection, by, f"Renamed the class {before.name} to {new}.")
-    if told != before.description:
+    if checked != before.description:
         note(connection, by, f"Changed the description of {new}.")
     touch(connection)
 
@@ -137,7 +137,7 @@ def order_classes(connection: Connection, class_ids: Sequence[int], by: int | No
     """Set the order of the classes that can be chosen; all must be listed once."""
     there = _in_order(connection, retired=False)
     if sorted(class_ids) != sorted(there):
-        raise Refused("The order must list every class once; reload the page and order them again.", 409)
+        raise Refusal("The order must list every class once; reload the page and order them again.", 409)
     if list(class_ids) == there:
         return
     for position, one in enumerate([*class_ids, *_in_order(connection, retired=True)], start=1):
@@ -158,7 +158,7 @@ def move_class(connection: Connection, class_id: int, steps: int, by: int | None
     _class(connection, class_id)
     order = _in_order(connection, retired=False)
     if class_id not in order:
-        raise Refused("A retired class has no place in the order; bring it back first.", 409)
+        raise Refusal("A retired class has no place in the order; bring it back first.", 409)
     at = order.index(class_id)
     order.insert(min(len(order) - 1, max(0, at + steps)), order.pop(at))
     order_classes(connection, order, by)
@@ -181,9 +181,9 @@ def check_merge(connection: Connection, class_id: int, into: int) -> tuple[Row[A
     """Return the class to merge and the one that it becomes, or reject the merge."""
     source, target = _class(connection, class_id), _class(connection, into)
     if class_id == into:
-        raise Refused("A class cannot be merged into itself; choose another one.", 422)
+        raise Refusal("A class cannot be merged into itself; choose another one.", 422)
     if target.retired:
-        raise Refused(f"“{target.name}” is retired; bring it back first.", 409)
+        raise Refusal(f"“{target.name}” is retired; bring it back first.", 409)
     return source, target
 
 
@@ -191,7 +191,7 @@ def undo_merge(connection: Connection, class_id: int, by: int | None = None) -> 
     """Make a merged class one of its own again; return how many answers must be given again."""
     found = connection.execute(select(class_).where(class_.c.id == class_id)).one_or_none()
     if found is None or found.merged_into is None:
-        raise Refused("This class is not merged into another one; reload the page.", 409)
+        raise Refusal("This class is not merged into another one; reload the page.", 409)
     people = _knowers(connection, found.merged_into)
     target = connection.execute(select(class_).where(class_.c.id == found.merged_into)).one()
     connection.execute(update(class_).where(class_.c.id == class_id).values(merged_into=None))
@@ -209,7 +209,7 @@ def retire_class(connection: Connection, class_id: int, by: int | None = None) -
     """Stop offering a class, and return what was done; a class that nothing ever named is removed."""
     found = _class(connection, class_id)
     if found.retired:
-        raise Refused(f"“{found.name}” is already retired.", 409)
+        raise Refusal(f"“{found.name}” is already retired.", 409)
     people = _knowers(connection, class_id)
     if not people and not _is_named(connection, class_id):
         connection.execute(delete(class_).where(class_.c.id == class_id))
@@ -229,7 +229,7 @@ def bring_back_class(connection: Connection, class_id: int, by: int | None = Non
     """Offer a retired class again; return how many answers must be given again with it in view."""
     found = _class(connection, class_id)
     if not found.retired:
-        raise Refused(f"“{found.name}” is not retired.", 409)
+        raise Refusal(f"“{found.name}” is not retired.", 409)
     connection.execute(update(class_).where(class_.c.id == class_id).values(retired=False, voted=False))
     again = sum(refresh_options(connection, one) for one in _knowers(connection, class_id))
     note(connection, by, f"Brought back the class {found.name}.")

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select
 
 from covote_studio.editing.record import note
-from covote_studio.rules import Refused, check_text
+from covote_studio.rules import Refusal, check_text
 from covote_studio.storage.schema import class_, example
 
 MOST_EXAMPLES = 20
@@ -26,16 +26,16 @@ def add_example(
     connection: Connection, class_id: int, text: str, picture: str | None, near_miss: bool, by: int | None
 ) -> None:
     """Add an example, or a near miss: a picture, a text, or a picture with words."""
-    told = check_text(text, "The example", 2000)
+    words = check_text(text, "The example", 2000)
     name = connection.execute(select(class_.c.name).where(class_.c.id == class_id)).scalar_one_or_none()
     if name is None:
-        raise Refused("This class no longer exists; reload the page.", 404)
-    if not told and picture is None:
-        raise Refused("An example is a picture, a text, or both; give one.", 422)
+        raise Refusal("This class no longer exists; reload the page.", 404)
+    if not words and picture is None:
+        raise Refusal("An example is a picture, a text, or both; give one.", 422)
     there = connection.execute(select(example.c.id).where(example.c.class_id == class_id)).all()
     if len(there) >= MOST_EXAMPLES:
-        raise Refused(f"“{name}” already has {MOST_EXAMPLES} examples; remove one first.", 409)
-    row = {"class_id": class_id, "near_miss": near_miss, "picture": picture, "text": told}
+        raise Refusal(f"“{name}” already has {MOST_EXAMPLES} examples; remove one first.", 409)
+    row = {"class_id": class_id, "near_miss": near_miss, "picture": picture, "text": words}
     connection.execute(insert(example).values(row))
     note(connection, by, f"Added {'a near miss' if near_miss else 'an example'} to the guide of {name}.")
 
@@ -43,5 +43,5 @@ def add_example(
 def remove_example(connection: Connection, example_id: int, by: int | None) -> None:
     """Remove an example or a near miss."""
     if not connection.execute(delete(example).where(example.c.id == example_id)).rowcount:
-        raise Refused("That example no longer exists; reload the page.", 404)
+        raise Refusal("That example no longer exists; reload the page.", 404)
     note(connection, by, "Removed an example from the guide.")

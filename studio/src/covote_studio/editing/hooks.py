@@ -26,7 +26,7 @@ from urllib.parse import SplitResult, urlsplit
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from covote_studio.editing.record import note
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import delivery, hook, item
 
@@ -76,11 +76,11 @@ def set_hook(connection: Connection, url: str, by: int | None, *, private: bool 
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise Refused(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422)
+        raise Refusal(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422)
     try:
         addresses_of(parts, private=private)
     except OSError as error:
-        raise Refused(
+        raise Refusal(
             f"The host {parts.hostname} cannot be found ({error}); check the address.", 422
         ) from error
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
@@ -103,8 +103,8 @@ def announce(
     connection: Connection, size: int, settled: Sequence[int], label_of: Callable[[int], dict[str, Any]]
 ) -> int:
     """Queue a message for every newly settled item; return how many."""
-    told = set(connection.execute(select(item.c.id).where(item.c.announced.is_(True))).scalars())
-    new = [one for one in settled if one not in told][:AT_ONCE]
+    announced = set(connection.execute(select(item.c.id).where(item.c.announced.is_(True))).scalars())
+    new = [one for one in settled if one not in announced][:AT_ONCE]
     if not new:
         return 0
     for row in connection.execute(
@@ -112,7 +112,7 @@ def announce(
     ):
         _write(connection, "item.settled", {"item": row.key, **label_of(row.id)})
     connection.execute(update(item).where(item.c.id.in_(new)).values(announced=True))
-    if len(settled) == size and told.union(new) >= set(settled):
+    if len(settled) == size and announced.union(new) >= set(settled):
         _write(connection, "project.settled", {"items": size})
     return len(new)
 
@@ -178,7 +178,7 @@ def _send(target: Any, row: Any, private: bool) -> str:
             return str(connection.getresponse().status)  # redirects are not followed
         finally:
             connection.close()
-    except Refused as refused:
+    except Refusal as refused:
         return f"{NOT_REACHED}{refused}"
     except (OSError, ValueError, http.client.HTTPException) as error:
         return f"{NOT_REACHED}{error or type(error).__name__}"[:500]
@@ -190,7 +190,7 @@ def addresses_of(parts: SplitResult, *, private: bool) -> list[str]:
     found = socket.getaddrinfo(host, parts.port or 0, type=socket.SOCK_STREAM)
     addresses = [str(one[4][0]) for one in found]
     if not private and not all(is_public(one) for one in addresses):
-        raise Refused(
+        raise Refusal(
             f"{host} is in a network of this server, where webhooks are not sent; start the studio with "
             "--private-webhooks to allow it.",
             422,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from covote_studio.editing.record import note
 from covote_studio.people.expertise import refresh_options
 from covote_studio.people.roster import touch
-from covote_studio.rules import ADAPTIVE, LONGEST_TEXT, Refused, check_text
+from covote_studio.rules import ADAPTIVE, LONGEST_TEXT, Refusal, check_text
 from covote_studio.storage.schema import (
     BEGUN,
     LEASED,
@@ -33,21 +33,21 @@ def item_row(connection: Connection, item_id: int) -> Row[Any]:
     """Return an item, or reject its id."""
     found = connection.execute(select(item).where(item.c.id == item_id)).one_or_none()
     if found is None:
-        raise Refused("There is no such item; go back to the list.", 404)
+        raise Refusal("There is no such item; go back to the list.", 404)
     return found
 
 
 def change_item(connection: Connection, item_id: int, content: str, by: int | None = None) -> None:
     """Correct the text of an item, or its address; existing answers stay."""
     before = item_row(connection, item_id)
-    told = check_text(content, "The text", LONGEST_TEXT)
-    if not told:
-        raise Refused("The item would be empty; there is nothing to show. Retire it instead.", 422)
-    if before.kind != "text" and not told.startswith(("https://", "/media/")):
-        raise Refused("A picture or a sound is an address that begins with https://.", 422)
-    if told == before.content:
+    checked = check_text(content, "The text", LONGEST_TEXT)
+    if not checked:
+        raise Refusal("The item would be empty; there is nothing to show. Retire it instead.", 422)
+    if before.kind != "text" and not checked.startswith(("https://", "/media/")):
+        raise Refusal("A picture or a sound is an address that begins with https://.", 422)
+    if checked == before.content:
         return
-    connection.execute(update(item).where(item.c.id == item_id).values(content=told))
+    connection.execute(update(item).where(item.c.id == item_id).values(content=checked))
     note(connection, by, f"Changed the content of {before.key}; it was: {before.content[:1000]}", item_id)
 
 
@@ -61,12 +61,12 @@ def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int
         )
         name = connection.execute(wanted).scalar_one_or_none()
         if name is None:
-            raise Refused("That class is no longer there; reload the page.", 409)
+            raise Refusal("That class is no longer there; reload the page.", 409)
     if before.gold == class_id:
         return
     connection.execute(update(item).where(item.c.id == item_id).values(gold=class_id))
-    told = f"{before.key} is no longer gold." if name is None else f"{before.key} is gold: {name}."
-    note(connection, by, told, item_id)
+    message = f"{before.key} is no longer gold." if name is None else f"{before.key} is gold: {name}."
+    note(connection, by, message, item_id)
     touch(connection)
 
 
@@ -74,7 +74,7 @@ def retire_item(connection: Connection, item_id: int, by: int | None = None) -> 
     """Stop asking about an item and labelling it; its answers are kept."""
     before = item_row(connection, item_id)
     if before.retired:
-        raise Refused(f"“{before.key}” is already retired.", 409)
+        raise Refusal(f"“{before.key}” is already retired.", 409)
     connection.execute(update(item).where(item.c.id == item_id).values(retired=True))
     connection.execute(
         update(assignment)
@@ -89,7 +89,7 @@ def bring_back_item(connection: Connection, item_id: int, by: int | None = None)
     """Ask about a retired item again: it waits for everyone who had it, or has passed it."""
     before = item_row(connection, item_id)
     if not before.retired:
-        raise Refused(f"“{before.key}” is not retired.", 409)
+        raise Refusal(f"“{before.key}” is not retired.", 409)
     connection.execute(
         update(item).where(item.c.id == item_id).values(retired=False, state=BEGUN, held_until=0.0)
     )
@@ -127,16 +127,16 @@ def _recount(connection: Connection, item_id: int, change: int) -> None:
 
 def flag_item(connection: Connection, item_id: int, person_id: int, comment: str) -> None:
     """Record a problem that someone reports with an item; the same words again change nothing."""
-    told = check_text(comment, "The comment", 2000)
-    if not told:
-        raise Refused("Say what is wrong with the item.", 422)
+    checked = check_text(comment, "The comment", 2000)
+    if not checked:
+        raise Refusal("Say what is wrong with the item.", 422)
     given = select(assignment.c.id).where(
         assignment.c.item_id == item_id, assignment.c.person_id == person_id
     )
     if connection.execute(given).first() is None:
-        raise Refused("This item was not given to you; continue with the next one.")
+        raise Refusal("This item was not given to you; continue with the next one.")
     same = select(flag.c.id).where(
-        flag.c.item_id == item_id, flag.c.person_id == person_id, flag.c.comment == told
+        flag.c.item_id == item_id, flag.c.person_id == person_id, flag.c.comment == checked
     )
     if connection.execute(same).first() is None:
         mine = (
@@ -145,11 +145,11 @@ def flag_item(connection: Connection, item_id: int, person_id: int, comment: str
             .where(flag.c.person_id == person_id, flag.c.closed.is_(None))
         )
         if connection.execute(mine).scalar_one() >= MOST_FLAGS:
-            raise Refused(
+            raise Refusal(
                 f"{MOST_FLAGS} of your comments are still open; send more once the owner has seen to them.",
                 429,
             )
-        row = {"item_id": item_id, "person_id": person_id, "comment": told, "at": time.time()}
+        row = {"item_id": item_id, "person_id": person_id, "comment": checked, "at": time.time()}
         connection.execute(insert(flag).values(row))
 
 

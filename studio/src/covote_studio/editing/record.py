@@ -15,7 +15,7 @@ def note(connection: Connection, by: int | None, text: str, item_id: int | None 
     connection.execute(insert(event).values(at=time.time(), by=by, item_id=item_id, text=text[:4000]))
 
 
-def noted(
+def record_entries(
     connection: Connection, *, item_id: int | None = None, before: int | None = None, most: int = 100
 ) -> list[Row[Any]]:
     """Return what is on record, the newest first: `id`, `at`, `by` (a name), `text` and `item_id`."""

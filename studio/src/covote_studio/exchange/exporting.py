@@ -21,7 +21,7 @@ from covote_studio.context import Studio
 from covote_studio.exchange.table_files import write_table
 from covote_studio.people.managing import decisions
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import CHOICE, answer, item
 
 FILES = ("labels.csv", "labels.xlsx", "everything.parquet", "everything.csv", "votes.zip")
@@ -48,7 +48,7 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
     The labels are what `covote decode` writes for the votes and the panel, byte for byte.
     """
     if name not in FILES:
-        raise Refused(f"There is no such file; choose one of {', '.join(FILES)}.", 404)
+        raise Refusal(f"There is no such file; choose one of {', '.join(FILES)}.", 404)
     place, votes, panel = folder / name, folder / "votes.parquet", folder / "panel.toml"
     results = studio.results.refresh()
     with studio.database.read() as connection:
@@ -61,14 +61,14 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
     if name == "votes.zip":
         known = roster.panel if results is None else results.panel
         if known is None or not len(known):
-            raise Refused("There is no panel yet: add classes, and people who know some.", 409)
+            raise Refusal("There is no panel yet: add classes, and people who know some.", 409)
         known.save(panel)
         with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
             for one in (panel, votes):
                 if one.exists():
                     archive.write(one, one.name)
     elif results is None:
-        raise Refused("There are no votes yet; export again when someone has answered.", 409)
+        raise Refusal("There are no votes yet; export again when someone has answered.", 409)
     else:
         decode_file(votes, place, results.panel)
     return place

@@ -24,7 +24,7 @@ from covote_studio.editing.record import note
 from covote_studio.exchange import table_files, uploads
 from covote_studio.people.expertise import count_answers
 from covote_studio.people.roster import Roster
-from covote_studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
+from covote_studio.rules import LONGEST_TEXT, Member, Refusal, check_choice, check_text
 from covote_studio.storage import media
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import (
@@ -33,9 +33,9 @@ from covote_studio.storage.schema import (
     CHOICE,
     NONE,
     answer,
+    answer_columns,
     item,
     project,
-    said_columns,
 )
 
 CHUNK = 20_000
@@ -59,7 +59,7 @@ NewItem = tuple[str, str, str, int | None]
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportCounts:
     """How many items were added, how many existed already, and how many of these are gold now."""
 
     added: int
@@ -113,7 +113,7 @@ def _named(names: Sequence[str], usual: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Examined:
+class TableCheck:
     """The items of a table's good rows, and the problems of the others."""
 
     items: list[NewItem]
@@ -123,15 +123,15 @@ class Examined:
     def refuse(self) -> None:
         """Reject a table with problems, all of them in one message."""
         if self.problems:
-            told = " ".join(sentence for _, sentence in self.problems[:LISTED])
+            listed = " ".join(sentence for _, sentence in self.problems[:LISTED])
             more = len(self.problems) - LISTED
-            raise Refused(f"{told} And {more:,} more rows." if more > 0 else told, 422)
+            raise Refusal(f"{listed} And {more:,} more rows." if more > 0 else listed, 422)
 
 
 def examine(
     table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]],
     there: Collection[str] = (),
-) -> Examined:  # fmt: skip
+) -> TableCheck:  # fmt: skip
     """Check every row of a table of items, and collect all problems.
 
     `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address);
@@ -139,7 +139,7 @@ def examine(
     """
     count = table.num_rows
     if not count:
-        raise Refused("The table has column names but no rows; add at least one item.", 422)
+        raise Refusal("The table has column names but no rows; add at least one item.", 422)
     keys = table[columns.id].to_pylist() if columns.id else [f"item-{n}" for n in range(1, count + 1)]
     golds = table[columns.gold].to_pylist() if columns.gold else [None] * count
     contents = table[columns.content].to_pylist() if columns.content else keys
@@ -153,16 +153,16 @@ def examine(
             seen.add(key)
             known = _gold_class(number, gold, roster)
             if not columns.content and key not in there:
-                raise Refused(f"Row {number}: there is no item “{key[:100]}” here; correct its id.", 422)
+                raise Refusal(f"Row {number}: there is no item “{key[:100]}” here; correct its id.", 422)
             place = (
                 (columns.kind, content)
                 if columns.kind == "text"
                 else _address(number, columns.kind, content, stored)
             )
             items.append((key, *place, known))
-        except Refused as problem:
+        except Refusal as problem:
             problems.append((number, str(problem)))
-    return Examined(items, problems)
+    return TableCheck(items, problems)
 
 
 def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
@@ -170,7 +170,7 @@ def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
         return None
     found = roster.class_by_name.get(gold.strip())
     if found is None:
-        raise Refused(
+        raise Refusal(
             f"Row {number} says that the item is “{gold}”, which is not a class here; correct the gold "
             "column, or add the class first.",
             422,
@@ -182,7 +182,7 @@ def _columns_or_refuse(table: pa.Table) -> Columns:
     found = find_columns(table.column_names)
     if found is None:
         listed = ", ".join(repr(column) for column in table.column_names[:10]) or "none"
-        raise Refused(
+        raise Refusal(
             f"No column is named text, image or audio (the columns are: {listed}); rename the one that "
             "people should see.",
             422,
@@ -192,13 +192,13 @@ def _columns_or_refuse(table: pa.Table) -> Columns:
 
 def _check_row(number: int, key: str | None, content: str | None, seen: set[str]) -> None:
     if not key or not key.strip():
-        raise Refused(f"Row {number} has no id; every item needs its own.", 422)
+        raise Refusal(f"Row {number} has no id; every item needs its own.", 422)
     if len(key) > LONGEST_KEY:
-        raise Refused(f"Row {number} has an id of {len(key):,} characters; use at most {LONGEST_KEY}.", 422)
+        raise Refusal(f"Row {number} has an id of {len(key):,} characters; use at most {LONGEST_KEY}.", 422)
     if key in seen:
-        raise Refused(f"Row {number} has the id “{key}” of an earlier row; every item needs its own.", 422)
+        raise Refusal(f"Row {number} has the id “{key}” of an earlier row; every item needs its own.", 422)
     if content is None or not content.strip():
-        raise Refused(f"Row {number} (“{key}”) is empty; there is nothing to show. Remove the row.", 422)
+        raise Refusal(f"Row {number} (“{key}”) is empty; there is nothing to show. Remove the row.", 422)
     for text in (key, content):
         check_text(text, f"Row {number}", LONGEST_TEXT)
 
@@ -209,14 +209,14 @@ def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[st
     found = stored.get(content) or stored.get(Path(content).name)
     if found is not None:
         return found
-    raise Refused(
+    raise Refusal(
         f"Row {number}: “{content[:200]}” is neither an address that begins with https:// nor a file "
         "that was sent along; send the pictures and the table together.",
         422,
     )
 
 
-def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None) -> Imported:
+def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None) -> ImportCounts:
     """Add items at the end of the project; of items that are there with the same id, only gold changes."""
     with database.read() as connection:
         there = {row.key: row for row in connection.execute(select(item.c.key, item.c.id, item.c.gold))}
@@ -235,7 +235,7 @@ def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None
         with database.write() as connection:
             for item_id, gold in golden:
                 set_gold(connection, item_id, gold, by)
-    return Imported(len(new), len(rows) - len(new), len(golden))
+    return ImportCounts(len(new), len(rows) - len(new), len(golden))
 
 
 def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
@@ -275,7 +275,7 @@ def typed_rows(text: str) -> list[NewItem]:
 
 def import_media(
     database: Database, stored: Mapping[str, tuple[str, str]], by: int | None = None
-) -> Imported:
+) -> ImportCounts:
     """Add pictures and sounds that are items themselves."""
     rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
     return add_items(database, rows, by)
@@ -286,7 +286,7 @@ def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, s
     return {**{Path(name).name: place for name, place in stored.items()}, **stored}
 
 
-def import_path(database: Database, folder: Path, roster: Roster, path: Path) -> Imported:
+def import_path(database: Database, folder: Path, roster: Roster, path: Path) -> ImportCounts:
     """Add a table or a folder of pictures that is on this machine; every file must be readable."""
     if path.is_dir():
         with ExitStack() as stack:
@@ -297,10 +297,10 @@ def import_path(database: Database, folder: Path, roster: Roster, path: Path) ->
             ]
             upload = uploads.receive(database, folder, files)
         if upload.left_out:
-            raise Refused(" ".join(why for _, why in upload.left_out[:LISTED]), 422)
+            raise Refusal(" ".join(why for _, why in upload.left_out[:LISTED]), 422)
         return import_media(database, upload.stored)
     if not path.is_file():
-        raise Refused(f"There is no file or folder {path}.", 404)
+        raise Refusal(f"There is no file or folder {path}.", 404)
     pictures: dict[str, tuple[str, str]] = {}
     table, _ = table_files.read_table(path.name, path)
     columns = _columns_or_refuse(table)
@@ -319,16 +319,16 @@ def read_panel(name: str, content: bytes) -> Panel:
     """Read a panel file that was sent."""
     ending = Path(name).suffix.lower()
     if ending not in (".toml", ".json", ".csv"):
-        raise Refused(f"“{name}” is not a panel file; it ends in .toml, .json or .csv.", 415)
+        raise Refusal(f"“{name}” is not a panel file; it ends in .toml, .json or .csv.", 415)
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         place = Path(folder) / f"panel{ending}"
         place.write_bytes(content)
         try:
             panel = Panel.load(place)
         except CovoteError as error:
-            raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
+            raise Refusal(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
     if any(model is not None for model in panel.models):
-        raise Refused(
+        raise Refusal(
             "This panel names models, which only the person who starts the studio may bring in: "
             "covote studio PROJECT --panel FILE.",
         )
@@ -343,14 +343,14 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
     """
     votes = _read_votes(name, content, roster)
     new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
-    told = f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
-    note(connection, by, f"Imported {Path(name).name}: {told}")
-    return told
+    message = f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+    note(connection, by, f"Imported {Path(name).name}: {message}")
+    return message
 
 
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
     if roster.panel is None or not len(roster.panel):
-        raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
+        raise Refusal("Add classes and people first, or import the panel file; then the votes.", 409)
     table, _ = table_files.read_table(name, content, exports=True)
     return Votes.from_table(table, roster.panel, layout="ragged")
 
@@ -363,7 +363,7 @@ def _item_ids(connection: Connection, votes: Votes) -> list[int]:
         found.update({row.key: row.id for row in connection.execute(some)})
     missing = [key for key in wanted if key not in found]
     if missing:
-        raise Refused(
+        raise Refusal(
             f"There is no item “{missing[0]}” in this project ({len(missing):,} of the file's items are not "
             "here); add the items first.",
             422,
@@ -391,7 +391,7 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
             continue
         check_choice(member, choice, member.known, roster.answer_name(choice))
         answers.append(
-            {"item_id": int(item_id), "person_id": member.id, **said_columns(choice), "key": f"{batch}-{n}",
+            {"item_id": int(item_id), "person_id": member.id, **answer_columns(choice), "key": f"{batch}-{n}",
              "options_id": member.options_id, "via": "import", "at": now}
         )  # fmt: skip
         if before is None:

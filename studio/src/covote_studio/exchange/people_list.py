@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refused, check_name
+from covote_studio.rules import Refusal, check_name
 
 MOST_PEOPLE = 1000
 _NAMES = ("name", "person", "who", "expert", "people")
@@ -46,7 +46,7 @@ def rows_of(text: str) -> list[list[str]]:
     try:
         return [[cell.strip() for cell in row] for row in cells if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise Refused(
+        raise Refusal(
             f"This list cannot be read ({error}); paste it again from the spreadsheet.", 422
         ) from error
 
@@ -61,9 +61,9 @@ def text_of(rows: Sequence[Sequence[str]]) -> str:
 def read_people(rows: Sequence[Sequence[str]], roster: Roster) -> tuple[list[NewPerson], list[str]]:
     """Return the people of a list, and notes on how it was read."""
     if not rows:
-        raise Refused("The list is empty; paste the rows with names, or choose a file.", 422)
+        raise Refusal("The list is empty; paste the rows with names, or choose a file.", 422)
     if len(rows) > MOST_PEOPLE + 1:
-        raise Refused(f"The list has {len(rows):,} rows; add at most {MOST_PEOPLE:,} people at a time.", 422)
+        raise Refusal(f"The list has {len(rows):,} rows; add at most {MOST_PEOPLE:,} people at a time.", 422)
     classes = {one.name.casefold(): one.id for one in roster.classes}
     roles = _roles(rows, classes)
     body = rows[1:] if roles else rows
@@ -119,7 +119,7 @@ def _read_row(row: Sequence[str], roles: Sequence[str | int], classes: dict[str,
             one.known.add(classes[str(role)])
     try:
         one.name = check_name(one.name, "A person")
-    except Refused as refused:
+    except Refusal as refused:
         one.problems.append(str(refused))
     return one
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from covote_studio.exchange import table_files
-from covote_studio.exchange.importing import Columns, Examined, by_any_name, examine, find_columns
+from covote_studio.exchange.importing import Columns, TableCheck, by_any_name, examine, find_columns
 from covote_studio.exchange.uploads import Upload
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 
 KEPT_SECONDS = 86_400.0
 """Seconds that a table is kept."""
@@ -38,7 +38,7 @@ class Preview:
     notes: list[str]
     left_out: list[tuple[str, str]]
     columns: Columns | None
-    examined: Examined | None
+    examined: TableCheck | None
     there: int
     """How many of the good rows are items of the project already."""
     first: list[list[str]]
@@ -55,10 +55,10 @@ def keep_table(folder: Path, name: str, content: bytes, upload: Upload) -> str:
     return token
 
 
-def keep_result(folder: Path, told: str, left_out: list[tuple[str, str]]) -> str:
+def keep_result(folder: Path, message: str, left_out: list[tuple[str, str]]) -> str:
     """Store what became of the files that were sent, and return the token of the page that says it."""
     token, place = _new_place(folder)
-    (place / "about.json").write_text(json.dumps({"told": told, "left_out": left_out}), encoding="utf-8")
+    (place / "about.json").write_text(json.dumps({"told": message, "left_out": left_out}), encoding="utf-8")
     return token
 
 
@@ -90,7 +90,7 @@ def forget(folder: Path, token: str) -> None:
 def _place(folder: Path, token: str) -> Path:
     place = folder / "imports" / token
     if not _TOKEN.fullmatch(token) or not place.is_dir():
-        raise Refused("This table is no longer kept; send it again.", 404)
+        raise Refusal("This table is no longer kept; send it again.", 404)
     return place
 
 
@@ -104,7 +104,7 @@ def look_at(
     place = _place(folder, token)
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     if "stored" not in about:
-        raise Refused("This table is no longer kept; send it again.", 404)
+        raise Refusal("This table is no longer kept; send it again.", 404)
     table = pq.read_table(place / "table.parquet")
     chosen = _there(table, columns) or find_columns(table.column_names)
     stored = by_any_name({name: (kind, where) for name, (kind, where) in about["stored"].items()})
@@ -126,5 +126,5 @@ def _there(table: pa.Table, columns: Columns | None) -> Columns | None:
     missing = [name for name in (columns.content, columns.id, columns.gold) if name]
     missing = [name for name in missing if name not in table.column_names]
     if missing:
-        raise Refused(f"The table has no column {missing[0][:100]!r}; choose one that is listed.", 422)
+        raise Refusal(f"The table has no column {missing[0][:100]!r}; choose one that is listed.", 422)
     return columns

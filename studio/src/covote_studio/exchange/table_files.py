@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from covote.errors import CovoteError, InputError
 from covote.tables import FORMULA, TableFile
-from covote_studio.rules import Refused, sentence
+from covote_studio.rules import Refusal, sentence
 
 ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the tables that are read."""
@@ -38,7 +38,7 @@ MOST_BYTES = 256 * 1024 * 1024
 def check_size(name: str, size: int) -> None:
     """Reject a table that is too large to be sent."""
     if size > LARGEST:
-        raise Refused(
+        raise Refusal(
             f"“{name}” has {size / 1e6:,.0f} MB; a table that is sent has at most {LARGEST / 1e6:.0f} MB. "
             "Whoever runs the studio can add it with: covote studio PROJECT --items FILE.",
             413,
@@ -53,7 +53,7 @@ def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tu
     not a path of this machine, is not read before its size is known.
     """
     if Path(name).suffix.lower() not in (*ENDINGS, *([".json"] if exports else [])):
-        raise Refused(
+        raise Refusal(
             f"“{name}” has an unknown file type; send a .csv, .xlsx, .parquet or .jsonl file, pictures, "
             "sounds, or a .zip of pictures.",
             415,
@@ -70,9 +70,9 @@ def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tu
                 return _as_text(_read_parquet(name, place)), []
             return _read(place, exports, MOST_ROWS)
         except CovoteError as error:
-            if isinstance(error, Refused):
+            if isinstance(error, Refusal):
                 raise
-            raise Refused(sentence(str(error).replace(str(place), f"“{name}”")), 422) from error
+            raise Refusal(sentence(str(error).replace(str(place), f"“{name}”")), 422) from error
 
 
 def _check_unpacked(name: str, place: Path) -> None:
@@ -87,13 +87,13 @@ def _check_unpacked(name: str, place: Path) -> None:
                     while part := opened.read(1 << 20):
                         total += len(part)
                         if total > LARGEST_SHEET:
-                            raise Refused(
+                            raise Refusal(
                                 f"“{name}” has more than {LARGEST_SHEET / 1e6:.0f} MB when it is unpacked; "
                                 "send it as .csv or .parquet, or in parts.",
                                 413,
                             )
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        raise Refused(f"“{name}” is damaged or not a spreadsheet; save it again.", 422) from error
+        raise Refusal(f"“{name}” is damaged or not a spreadsheet; save it again.", 422) from error
 
 
 def _read_parquet(name: str, place: Path) -> pa.Table:
@@ -108,10 +108,10 @@ def _read_parquet(name: str, place: Path) -> pa.Table:
         table = pq.read_table(place, read_dictionary=texts, use_threads=False)
         _check_read(name, table.num_rows, sum(_bytes_of(one) for one in table.columns))
         return table
-    except Refused:
+    except Refusal:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise Refused(f"“{name}” is damaged or not a Parquet file; save it again.", 422) from error
+        raise Refusal(f"“{name}” is damaged or not a Parquet file; save it again.", 422) from error
 
 
 def _bytes_of(column: pa.ChunkedArray) -> int:
@@ -125,12 +125,12 @@ def _bytes_of(column: pa.ChunkedArray) -> int:
 
 def _check_read(name: str, rows: int, size: int) -> None:
     if rows > MOST_ROWS:
-        raise Refused(
+        raise Refusal(
             f"“{name}” has {rows:,} rows; a table that is sent has at most {MOST_ROWS:,}. Send it in parts.",
             413,
         )
     if size > MOST_BYTES:
-        raise Refused(
+        raise Refusal(
             f"“{name}” has {size / 1e6:,.0f} MB when it is unpacked, more than {MOST_BYTES / 1e6:.0f}; send "
             "it in parts.",
             413,

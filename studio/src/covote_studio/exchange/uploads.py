@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from covote_studio.exchange import table_files
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage import media
 from covote_studio.storage.database import Database
 
@@ -94,7 +94,7 @@ def _receive_one(database: Database, folder: Path, upload: Upload, name: str, fi
         prepared = media.prepare(name, content)
         with database.write() as connection:
             upload.stored[name] = media.store(connection, folder, prepared)
-    except Refused as refused:
+    except Refusal as refused:
         upload.left_out.append((name, str(refused)))
 
 
@@ -105,14 +105,14 @@ def _receive_zip(database: Database, folder: Path, upload: Upload, name: str, fi
             entries = [*_sorted((one.filename, one) for one in archive.infolist() if not one.is_dir())]
             total = sum(entry.file_size for _, entry in entries)
             if total > MOST_UNPACKED or len(entries) > MOST_ENTRIES:
-                raise Refused(
+                raise Refusal(
                     f"“{name}” has {len(entries):,} files of {total / 1e9:.1f} GB; send it in smaller parts.",
                     413,
                 )
             common = _common_folder([one for one, _ in entries])
             for path, entry in entries:
                 _receive_entry(database, folder, upload, archive, entry, path[len(common) :])
-    except Refused as refused:
+    except Refusal as refused:
         upload.left_out.append((name, str(refused)))
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError, ValueError):
         upload.left_out.append((name, f"“{name}” cannot be unpacked; make the ZIP file again."))

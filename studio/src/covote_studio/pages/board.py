@@ -16,7 +16,7 @@ from covote_studio.pages.rendering import (
     whole_fields,
 )
 from covote_studio.people.roster import Roster, recovered
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 
 router = APIRouter()
 _LISTED = 60
@@ -33,7 +33,7 @@ def show_board(request: Request, studio: Project, who: Owner) -> Response:
 def _active(studio: Project) -> tuple[Panel, Roster]:
     _, roster = studio.snapshot()
     if roster.active_panel is None:
-        raise Refused("There are no classes yet; add them under Settings.", 409)
+        raise Refusal("There are no classes yet; add them under Settings.", 409)
     return roster.active_panel, roster
 
 
@@ -43,7 +43,7 @@ def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Respon
     panel, roster = _active(studio)
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
     if size < 2:
-        raise Refused(f"Someone who knows {size} class covers no pair; type 2 or more.", 422)
+        raise Refusal(f"Someone who knows {size} class covers no pair; type 2 or more.", 422)
 
     from covote.covers import complete
 

@@ -19,7 +19,7 @@ from covote_studio.pages.rendering import (
     text_field,
     whole_fields,
 )
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage import media
 from covote_studio.storage.schema import item
 
@@ -46,7 +46,7 @@ def show_class(request: Request, studio: Project, who: Owner, class_id: int) -> 
         shown = examples_of(connection).get(class_id, [])
     found = roster.class_by_id.get(class_id)
     if found is None:
-        raise Refused("This class no longer exists; go back to the list.", 404)
+        raise Refusal("This class no longer exists; go back to the list.", 404)
     people = [one.name for one in roster.members if class_id in one.known]
     return page(request, "class.html", who, one=found, roster=roster, examples=shown, people=people)
 
@@ -72,7 +72,7 @@ def add_classes(studio: Project, who: Owner, form: Form) -> Response:
     """Add classes from lines of text."""
     new = classes.parse_classes(text_field(form, "classes"))
     if not new:
-        raise Refused("No class was typed; write one per line, for example “cat: small, says miaow”.", 422)
+        raise Refusal("No class was typed; write one per line, for example “cat: small, says miaow”.", 422)
     with studio.database.write() as connection:
         added = classes.add_classes(connection, new, who.id)
     return back_to("/classes", f"{added} {'class' if added == 1 else 'classes'} added.")
@@ -122,8 +122,8 @@ def undo_merge(studio: Project, who: Owner, form: Form) -> Response:
 def retire_class(studio: Project, who: Owner, form: Form) -> Response:
     """Stop offering a class."""
     with studio.database.write() as connection:
-        told = classes.retire_class(connection, _one_class(form), who.id)
-    return back_to("/classes", told)
+        message = classes.retire_class(connection, _one_class(form), who.id)
+    return back_to("/classes", message)
 
 
 @router.post("/classes/back")
@@ -141,7 +141,7 @@ def _sent_picture(connection: Connection, studio: Project, form: Form) -> str | 
     for name, file in files_of(form, "picture"):
         kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
         if kind != "image":
-            raise Refused(f"“{name}” is a sound; send a picture.", 415)
+            raise Refusal(f"“{name}” is a sound; send a picture.", 415)
     return place
 
 
@@ -151,7 +151,7 @@ def add_picture(studio: Project, who: Owner, form: Form) -> Response:
     with studio.database.write() as connection:
         place = _sent_picture(connection, studio, form)
         if place is None:
-            raise Refused("No picture was chosen; choose one and send it again.", 422)
+            raise Refusal("No picture was chosen; choose one and send it again.", 422)
         classes.set_picture(connection, _one_class(form), place, who.id)
     return back_to(f"/classes/{_one_class(form)}", "The class is shown with this picture from now on.")
 

@@ -30,7 +30,7 @@ from covote_studio.pages.rendering import (
 )
 from covote_studio.people import credentials, managing, passwords
 from covote_studio.projects import Projects, join
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import person
 
 router = APIRouter()
@@ -85,7 +85,7 @@ def show_login(request: Request, studio: Project, project: str = "") -> Response
         account = several.account_of(request)
         if account is None:
             return RedirectResponse(f"{SERVER}login?project={root_of(request).removeprefix('/p/')}", 303)
-        raise Refused(
+        raise Refusal(
             f"You are signed in as {account.person_name}, who is not in this project; open your invitation "
             "link, or ask the owner for one."
         )
@@ -105,7 +105,7 @@ def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
         note(connection, account_id, "Created the account, signed in by the proxy.")
         return account_id
     if row is None or not row.active:
-        raise Refused(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
+        raise Refusal(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
     return int(row.id)
 
 
@@ -116,20 +116,20 @@ async def login(request: Request, studio: Project, form: Form) -> Response:
     Excess requests are rejected before they take one of the threads that all pages share, so that people at
     work do not wait for strangers.
     """
-    door = studio.passwords
-    if door.at_the_door >= passwords.AT_ONCE + passwords.WAITING:
+    hashing = studio.passwords
+    if hashing.signing_in >= passwords.AT_ONCE + passwords.WAITING:
         return PlainTextResponse(passwords.BUSY, 429, {"Retry-After": "5"})
-    door.at_the_door += 1
+    hashing.signing_in += 1
     try:
         return await run_in_threadpool(_login, request, studio, form)
     finally:
-        door.at_the_door -= 1
+        hashing.signing_in -= 1
 
 
 def _login(request: Request, studio: Studio, form: Form) -> Response:
     """Sign in by password; the session is a new one, whatever cookie the browser had."""
     if _project_of_several(request):
-        raise Refused("Sign in with your account, at the address of the server.", 404)
+        raise Refusal("Sign in with your account, at the address of the server.", 404)
     address = request.client.host if request.client else ""
     project = text_field(form, "project")
     try:
@@ -137,7 +137,7 @@ def _login(request: Request, studio: Studio, form: Form) -> Response:
             studio.database, text_field(form, "name").strip(), text_field(form, "password"), address,
             request.cookies.get(f"{studio.cookie}_device", ""),
         )  # fmt: skip
-    except Refused as refused:
+    except Refusal as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status, project=project)
     with studio.database.write() as connection:
         session = credentials.new_secret(connection, "session", person_id)
@@ -188,7 +188,7 @@ def mark_entered(connection: Connection, person_id: int) -> None:
 def new_password(studio: Studio, form: Form) -> str:
     """Return the hash of a password that was typed twice."""
     if text_field(form, "password") != text_field(form, "again"):
-        raise Refused("The two passwords are not the same; type both again.", 422)
+        raise Refusal("The two passwords are not the same; type both again.", 422)
     return studio.passwords.hashed(text_field(form, "password"))
 
 
@@ -196,11 +196,11 @@ def new_password(studio: Studio, form: Form) -> str:
 def change_password(request: Request, studio: Project, who: Who, form: Form) -> Response:
     """Set a password; every other session of the person ends."""
     if _project_of_several(request):
-        raise Refused("You sign in with your account; change its password on the server's own page.", 404)
+        raise Refusal("You sign in with your account; change its password on the server's own page.", 404)
     with studio.database.read() as connection:
         before = connection.execute(select(person.c.password).where(person.c.id == who.id)).scalar_one()
     if before and not studio.passwords.matches(before, text_field(form, "old")):
-        raise Refused("That is not your current password; type it again, or ask an owner for a link.", 403)
+        raise Refusal("That is not your current password; type it again, or ask an owner for a link.", 403)
     hashed = new_password(studio, form)
     with studio.database.write() as connection:
         passwords.store(connection, who.id, hashed)
@@ -215,10 +215,10 @@ def join_account(request: Request, studio: Project, who: Who, form: Form) -> Res
     """Add the project to the account that is signed in, or to a new one with a name and a password."""
     several = _project_of_several(request)
     if several is None:
-        raise Refused("There are no accounts here: this server has only one project.", 404)
+        raise Refusal("There are no accounts here: this server has only one project.", 404)
     accounts, account = several.accounts, several.account_of(request)
     if account is None and accounts.sign_in_header:
-        raise Refused("Your account is created when you sign in; open the server's own page.", 403)
+        raise Refusal("Your account is created when you sign in; open the server's own page.", 403)
     hashed = "" if account else new_password(accounts, form)
     with accounts.database.write() as connection:
         if account:

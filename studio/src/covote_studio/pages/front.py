@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, update
 
 from covote_studio.answers.progress import remaining
 from covote_studio.context import Studio
-from covote_studio.editing.record import note, noted
+from covote_studio.editing.record import note, record_entries
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -27,7 +27,7 @@ from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.people.roster import touch
 from covote_studio.projects import Projects
-from covote_studio.rules import Member, Refused, require_creator
+from covote_studio.rules import Member, Refusal, require_creator
 from covote_studio.storage.schema import membership, person
 
 router = APIRouter()
@@ -117,7 +117,7 @@ def accounts(request: Request, studio: Project, who: Owner) -> Response:
             .group_by(person.c.id)
             .order_by(person.c.id)
         ).all()
-        lines = noted(connection)
+        lines = record_entries(connection)
     return _page(request, "accounts.html", who, rows=rows, roles=ACCOUNTS, lines=lines)
 
 
@@ -126,7 +126,7 @@ def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Re
     """Create an account, and a link that signs its owner in; administrators are made from accounts."""
     name, role = text_field(form, "name"), text_field(form, "role", "expert")
     if role not in ("expert", "creator"):
-        raise Refused("A new account is not an administrator; change it once its owner has signed in.", 422)
+        raise Refusal("A new account is not an administrator; change it once its owner has signed in.", 422)
     with studio.database.write() as connection:
         account_id = managing.add_person(connection, name, role)
         secret = credentials.new_secret(connection, "enter", account_id)
@@ -147,7 +147,7 @@ def change_account(request: Request, studio: Project, who: Owner, form: Form, ac
     one = studio.snapshot()[1].member(account_id)
     role, active = text_field(form, "role", "expert"), "active" in form
     if role not in ACCOUNTS:
-        raise Refused(f"There is no role {role[:50]!r}; choose one of the list.", 422)
+        raise Refusal(f"There is no role {role[:50]!r}; choose one of the list.", 422)
     if not active:
         _require_other_owners(_several(request), account_id)
     with studio.database.write() as connection:
@@ -169,7 +169,7 @@ def _require_other_administrator(connection: Connection, account_id: int) -> Non
         person.c.role == "owner", person.c.active.is_(True), person.c.id != account_id
     )
     if connection.execute(others.limit(1)).first() is None:
-        raise Refused("This is the only administrator; make another account one first.", 409)
+        raise Refusal("This is the only administrator; make another account one first.", 409)
 
 
 def _require_other_owners(several: Projects, account_id: int) -> None:
@@ -188,7 +188,7 @@ def _require_other_owners(several: Projects, account_id: int) -> None:
         if any(row.person_id == account_id for row in mine) and not any(
             row.person_id in open_accounts for row in mine
         ):
-            raise Refused(
+            raise Refusal(
                 f"This account is the only owner of the project {name}; make someone else an owner there "
                 "first.",
                 409,
@@ -200,9 +200,9 @@ def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> 
     """Create a link for someone who has forgotten the password; earlier ones no longer work."""
     one = studio.snapshot()[1].member(account_id)
     if not one.active:
-        raise Refused(f"The account of {one.name} is closed; open it first.", 409)
+        raise Refusal(f"The account of {one.name} is closed; open it first.", 409)
     if one.is_owner:
-        raise Refused(
+        raise Refusal(
             f"{one.name} is an administrator: a link comes from the command line only. Whoever runs the "
             f"server starts it with --link “{one.name}”.",
         )

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from covote_studio.editing import items
-from covote_studio.editing.record import noted
+from covote_studio.editing.record import record_entries
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -68,5 +68,5 @@ def close_flags(studio: Project, who: Reviewer, item_id: int) -> Response:
 def record(request: Request, studio: Project, who: Reviewer, before: int = 2**31 - 1) -> Response:
     """Show what was changed, when, and by whom."""
     with studio.database.read() as connection:
-        lines = noted(connection, before=min(before, 2**31 - 1), most=_SHOWN)
+        lines = record_entries(connection, before=min(before, 2**31 - 1), most=_SHOWN)
     return page(request, "record.html", who, lines=lines, shown=_SHOWN)

@@ -21,9 +21,9 @@ from covote_studio.editing import items
 from covote_studio.editing.guide import examples_of
 from covote_studio.pages.rendering import (
     STATIC,
-    Brought,
     Form,
     Project,
+    RequestCredentials,
     Who,
     back_to,
     credentials_of,
@@ -47,7 +47,7 @@ _LETTERS = "123456789abcdefghijklmopqrtvwxy"
 """Keyboard shortcuts of classes, in order; n, s, u and z have other meanings."""
 
 
-class Sent(BaseModel):
+class AnswerBody(BaseModel):
     """An answer as the page sends it."""
 
     item: int
@@ -62,20 +62,20 @@ class Sent(BaseModel):
     want: int = Field(default=AHEAD, ge=0, le=AHEAD)
 
 
-class Flagged(BaseModel):
+class FlagBody(BaseModel):
     """A problem that someone reports with an item."""
 
     item: int = Field(ge=1, le=2**31 - 1)
     comment: str = Field(min_length=1, max_length=2000)
 
 
-class Wanted(BaseModel):
+class NextBody(BaseModel):
     """What the page that asks for items shows."""
 
     screen: str = Field(default="", max_length=32)
 
 
-class Undone(BaseModel):
+class UndoBody(BaseModel):
     """The item that is already open for a change, if any."""
 
     before: int | None = Field(default=None, ge=1, le=2**31 - 1)
@@ -98,7 +98,7 @@ def ahead(setup: Any, roster: Roster) -> int:
 
 def lease_dict(lease: Lease) -> dict[str, Any]:
     """Return a lease as pages and programs get it."""
-    return {**asdict(lease), "answer_key": secrets.token_urlsafe(16)}
+    return {**asdict(lease), "title": lease.title, "answer_key": secrets.token_urlsafe(16)}
 
 
 @router.get("/label")
@@ -135,7 +135,7 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
 
 
 @router.post("/label")
-def answer_form(studio: Project, credentials: Brought, form: Form) -> Response:
+def answer_form(studio: Project, credentials: RequestCredentials, form: Form) -> Response:
     """Take an answer from a browser without JavaScript."""
     item_id, choice, shown = whole_fields([form.get("item"), form.get("choice"), form.get("shown")])
     token, key = text_field(form, "token"), text_field(form, "key")
@@ -159,11 +159,11 @@ ANSWER = Route("/label/answer", answer, methods=["POST"])
 def _answer(request: Request, body: bytes) -> Response:
     studio = studio_at(request)
     try:
-        sent = Sent.model_validate_json(body)
+        sent = AnswerBody.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
-    said = NewAnswer(sent.item, sent.token, sent.choice, sent.key, sent.shown)
-    done = studio.record(credentials_of(request), said, sent.want + sent.unsent if sent.want else 0)
+    new = NewAnswer(sent.item, sent.token, sent.choice, sent.key, sent.shown)
+    done = studio.record(credentials_of(request), new, sent.want + sent.unsent if sent.want else 0)
     given = [lease_dict(one) for one in done.leases]
     return JSONResponse(
         {"kept": True, "before": not done.new, "replaced": done.replaced, "leases": given,
@@ -173,7 +173,7 @@ def _answer(request: Request, body: bytes) -> Response:
 
 
 @router.post("/label/next")
-def give(studio: Project, who: Who, wanted: Wanted | None = None) -> Response:
+def give(studio: Project, who: Who, wanted: NextBody | None = None) -> Response:
     """Return the next items, and whether the page that asks is out of date."""
     leases, reason = studio.lease(who.id, ahead(*studio.snapshot()))
     _, roster = studio.snapshot()
@@ -182,13 +182,13 @@ def give(studio: Project, who: Who, wanted: Wanted | None = None) -> Response:
 
 
 @router.post("/label/undo")
-def undo(studio: Project, who: Who, opened: Undone | None = None) -> Response:
+def undo(studio: Project, who: Who, opened: UndoBody | None = None) -> Response:
     """Reopen the last answer, or the one before that which is open."""
     return JSONResponse({"lease": lease_dict(studio.undo(who.id, opened.before if opened else None))})
 
 
 @router.post("/label/flag")
-def flag(studio: Project, who: Who, flagged: Flagged) -> Response:
+def flag(studio: Project, who: Who, flagged: FlagBody) -> Response:
     """Report a problem with an item to the owner."""
     with studio.database.write() as connection:
         items.flag_item(connection, flagged.item, who.id, flagged.comment)

@@ -26,7 +26,7 @@ from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.people.expertise import asked_again, set_known
 from covote_studio.projects import leave
-from covote_studio.rules import Member, Refused, require_owner
+from covote_studio.rules import Member, Refusal, require_owner
 from covote_studio.storage.schema import CHOICE, answer, item, person
 
 router = APIRouter()
@@ -74,7 +74,7 @@ def me(request: Request, studio: Project, who: Who) -> Response:
 def tick(studio: Project, who: Who, form: Form) -> Response:
     """Change what you know, if the owner allows it."""
     if not who.ticks:
-        raise Refused("Only the owner of the project can change what you know; ask them.")
+        raise Refusal("Only the owner of the project can change what you know; ask them.")
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         again = set_known(connection, who.id, class_ids(form, roster.class_by_id), who.id)
@@ -163,8 +163,8 @@ def again(request: Request, studio: Project, who: Who, person_id: int) -> Respon
         require_owner(who)
     with studio.database.read() as connection:
         count = asked_again(connection, person_id, _wanted(request))
-    told = f"{count:,} item{' is' if count == 1 else 's are'} asked about again: the answer was given "
-    return HTMLResponse(f"{told}without a class that is ticked now." if count else "")
+    message = f"{count:,} item{' is' if count == 1 else 's are'} asked about again: the answer was given "
+    return HTMLResponse(f"{message}without a class that is ticked now." if count else "")
 
 
 @router.post("/people/{person_id}/link")

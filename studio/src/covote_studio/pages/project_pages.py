@@ -29,7 +29,7 @@ from covote_studio.pages.rendering import (
 )
 from covote_studio.pages.start import is_running
 from covote_studio.people import managing
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import answer, item
 
 router = APIRouter()
@@ -132,9 +132,9 @@ def add_items(request: Request, studio: Project, who: Owner, form: Form) -> Resp
     """Add items from files, or from text with one item per line."""
     done = _take_items(studio, who, form)
     if "x-sent-by-script" in request.headers:  # which would follow a redirect and use up what it says
-        told = JSONResponse({"to": done.headers["location"]})
-        told.raw_headers += [one for one in done.raw_headers if one[0] == b"set-cookie"]
-        return told
+        place = JSONResponse({"to": done.headers["location"]})
+        place.raw_headers += [one for one in done.raw_headers if one[0] == b"set-cookie"]
+        return place
     return done
 
 
@@ -146,11 +146,11 @@ def _take_items(studio: Project, who: Owner, form: Form) -> Response:
             "/items", str(importing.add_items(studio.database, importing.typed_rows(typed), who.id))
         )
     if not sent:
-        raise Refused("Choose a file or a folder, or type items, one per line.", 422)
+        raise Refusal("Choose a file or a folder, or type items, one per line.", 422)
     upload = uploads.receive(studio.database, studio.folder, sent)
     if len(upload.tables) > 1:
         names = ", ".join(name for name, _ in upload.tables[:5])
-        raise Refused(f"{len(upload.tables)} tables were sent ({names}); send one table at a time.", 422)
+        raise Refusal(f"{len(upload.tables)} tables were sent ({names}); send one table at a time.", 422)
     if upload.tables:
         name, content = upload.tables[0]
         return back_to(f"/items/import/{keep_table(studio.folder, name, content, upload)}")
@@ -169,8 +169,8 @@ def _after_adding(studio: Project) -> str:
 @router.get("/items/added/{token}")
 def added(request: Request, studio: Project, who: Owner, token: str) -> Response:
     """Say what became of the files that were sent: added, or left out and why."""
-    told, left_out = result_of(studio.folder, token)
-    return page(request, "added.html", who, told=told, left_out=left_out)
+    message, left_out = result_of(studio.folder, token)
+    return page(request, "added.html", who, message=message, left_out=left_out)
 
 
 def _chosen_columns(values: Mapping[str, Any]) -> Columns | None:
@@ -179,7 +179,7 @@ def _chosen_columns(values: Mapping[str, Any]) -> Columns | None:
     kind, gold = str(values.get("kind") or "text"), str(values.get("gold") or "") or None
     content, key = str(values.get("content") or ""), str(values.get("id") or "") or None
     if kind not in ("text", "image", "audio"):
-        raise Refused("Items are texts, pictures or sounds; choose one of them.", 422)
+        raise Refusal("Items are texts, pictures or sounds; choose one of them.", 422)
     return Columns(content, kind, key, gold) if content or (key and gold) else None
 
 
@@ -203,7 +203,7 @@ def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
     _, roster = studio.snapshot()
     shown = look_at(studio.folder, token, roster, _keys(studio), _chosen_columns(form))
     if shown.examined is None:
-        raise Refused("Choose the column that people should see, or id and gold.", 422)
+        raise Refusal("Choose the column that people should see, or id and gold.", 422)
     if "leave_out" not in form:
         shown.examined.refuse()
     done = importing.add_items(studio.database, shown.examined.items, who.id)
@@ -220,7 +220,7 @@ def set_golds(studio: Project, who: Owner, form: Form) -> Response:
     chosen = whole_fields(form.getlist("item"))
     (gold,) = whole_fields([text_field(form, "gold", "0") or "0"])
     if not chosen:
-        raise Refused("No item was chosen; tick those whose class you know.", 422)
+        raise Refusal("No item was chosen; tick those whose class you know.", 422)
     with studio.database.write() as connection:
         for one in chosen:
             set_gold(connection, one, gold or None, who.id)
@@ -262,5 +262,5 @@ def take_in(studio: Project, who: Owner, form: Form) -> Response:
             _, roster = studio.snapshot(connection)
             done.append(importing.import_votes(connection, roster, name, sent.read(), who.id))
     if not done:
-        raise Refused("No file was chosen; choose a panel file, a file of votes, or both.", 422)
+        raise Refusal("No file was chosen; choose a panel file, a file of votes, or both.", 422)
     return back_to("/export", " ".join(done))

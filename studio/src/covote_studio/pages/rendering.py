@@ -24,7 +24,7 @@ from covote_studio.people import credentials
 from covote_studio.people.credentials import Credentials
 from covote_studio.people.roster import project_row
 from covote_studio.projects import Projects
-from covote_studio.rules import Member, Refused, require_owner, require_reviewer, sentence
+from covote_studio.rules import Member, Refusal, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
 STATIC = _FOLDER / "static"
@@ -147,7 +147,7 @@ def member_of(request: Request) -> Member:
         setup = credentials.open_with(connection, credentials_of(request))
         member = studio.rosters.get(connection, setup.panel_version).member_by_id[setup.person_id]
     if not member.active and projects_of(request) and not root_of(request):
-        raise Refused("This account is closed; ask an administrator of the server.")
+        raise Refusal("This account is closed; ask an administrator of the server.")
     request.state.project_name = setup.name
     return member
 
@@ -172,7 +172,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         yield form
 
 
-Brought = Annotated[Credentials, Depends(credentials_of)]
+RequestCredentials = Annotated[Credentials, Depends(credentials_of)]
 Who = Annotated[Member, Depends(member_of)]
 Owner = Annotated[Member, Depends(owner_of)]
 Reviewer = Annotated[Member, Depends(reviewer_of)]
@@ -208,10 +208,10 @@ def qr_code(address: str) -> Markup:
 
 
 def link_page(
-    request: Request, member: Member, door: tuple[str, str], title: str, text: str, **values: Any
+    request: Request, member: Member, secret_link: tuple[str, str], title: str, text: str, **values: Any
 ) -> HTMLResponse:
-    """Show the link of a new door (purpose and secret), which cannot be shown again."""
-    purpose, secret = door
+    """Show a new link (purpose and secret), which cannot be shown again."""
+    purpose, secret = secret_link
     days = credentials.LIFETIME[purpose] / credentials.DAY
     address = f"{base_address(request)}/{'shared' if purpose == 'share' else purpose}/{secret}"
     text = f"{text} The link is shown only once and works for {days:.0f} days."
@@ -226,7 +226,7 @@ def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
 
 def sentence_of(error: CovoteError) -> str:
     """Return an error's message as a sentence; a refusal already is one."""
-    return str(error) if isinstance(error, Refused) else sentence(str(error))
+    return str(error) if isinstance(error, Refusal) else sentence(str(error))
 
 
 def back_to(place: str, said: str = "") -> Response:
@@ -247,7 +247,7 @@ def text_field(form: FormData, name: str, otherwise: str = "") -> str:
     """Return a field of a form as text."""
     value = form.get(name, otherwise)
     if not isinstance(value, str):
-        raise Refused(f"The field “{name}” is a file where text is expected; type it instead.", 422)
+        raise Refusal(f"The field “{name}” is a file where text is expected; type it instead.", 422)
     return value
 
 
@@ -257,7 +257,7 @@ def number_field(form: FormData, name: str) -> float:
     try:
         return float(text or 1)
     except ValueError as error:
-        raise Refused(f"“{text[:50]}” is not a number; type digits, for example 1.5.", 422) from error
+        raise Refusal(f"“{text[:50]}” is not a number; type digits, for example 1.5.", 422) from error
 
 
 def whole_fields(values: Iterable[Any]) -> list[int]:
@@ -265,7 +265,7 @@ def whole_fields(values: Iterable[Any]) -> list[int]:
     try:
         return [int(str(value)) for value in values]
     except ValueError as error:
-        raise Refused("A field of this form should be a number and is not; reload the page.", 422) from error
+        raise Refusal("A field of this form should be a number and is not; reload the page.", 422) from error
 
 
 def class_ids(form: FormData, known: Iterable[int]) -> list[int]:
@@ -273,7 +273,7 @@ def class_ids(form: FormData, known: Iterable[int]) -> list[int]:
     ticked, there = whole_fields(form.getlist("class")), set(known)
     gone = [one for one in ticked if one not in there]
     if gone:
-        raise Refused("A class of this form is no longer there; reload the page and tick again.", 409)
+        raise Refusal("A class of this form is no longer there; reload the page and tick again.", 409)
     return ticked
 
 

@@ -16,7 +16,7 @@ from covote_studio.answers.progress import ProjectProgress, measure_progress, se
 from covote_studio.answers.results import Results, opinions
 from covote_studio.context import Studio
 from covote_studio.editing import items
-from covote_studio.editing.record import note, noted
+from covote_studio.editing.record import note, record_entries
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -31,7 +31,7 @@ from covote_studio.pages.rendering import (
 from covote_studio.pages.start import is_running
 from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import CHOICE, answer, item, options, person
 
 router = APIRouter()
@@ -245,7 +245,7 @@ def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> 
         ).all()
         all_decided = decisions(connection)
         decision = all_decided.get(item_id)
-        changes, flags = noted(connection, item_id=item_id), items.flags_of(connection, item_id)
+        changes, flags = record_entries(connection, item_id=item_id), items.flags_of(connection, item_id)
     at = results.position(item_id) if results is not None else None
     why = _why(results, at) if results is not None and at is not None else None
     line = _line(results, row, {})
@@ -275,13 +275,13 @@ def _why(results: Results, at: int) -> dict[str, Any]:
 def decide(studio: Project, who: Reviewer, form: Form, item_id: int) -> Response:
     """Decide an item, with a reason."""
     if not text_field(form, "class"):
-        raise Refused("No class was chosen; choose the one that the item is.", 422)
+        raise Refusal("No class was chosen; choose the one that the item is.", 422)
     (chosen,) = whole_fields([form.get("class")])
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         items.item_row(connection, item_id)
         if chosen and chosen not in roster.class_by_id:
-            raise Refused("That class is no longer there; reload the page.", 409)
+            raise Refusal("That class is no longer there; reload the page.", 409)
         managing.adjudicate(connection, item_id, chosen or None, who.id, text_field(form, "reason"))
     if "next" in form:
         results, _ = studio.results.get()

@@ -29,7 +29,7 @@ from covote_studio.pages.rendering import (
     text_field,
 )
 from covote_studio.people import credentials, managing
-from covote_studio.rules import Member, Refused
+from covote_studio.rules import Member, Refusal
 from covote_studio.storage.schema import answer, item, person
 
 router = APIRouter()
@@ -127,7 +127,7 @@ def invite_again(request: Request, studio: Project, who: Owner) -> Response:
     with studio.database.write() as connection:
         rows = connection.execute(waiting.order_by(person.c.id)).all()
         if not rows:
-            raise Refused("Everyone who was invited has come in.", 409)
+            raise Refusal("Everyone who was invited has come in.", 409)
         made = [
             (row.name, row.email, credentials.replace_secret(connection, "enter", row.id)) for row in rows
         ]

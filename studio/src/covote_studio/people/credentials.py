@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, true, update
 
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.schema import link, person, project
 
 DAY = 86_400.0
@@ -29,7 +29,7 @@ LIFETIME = {
 """Seconds that each kind of secret is good for."""
 
 
-class NotSignedIn(Refused):
+class NotSignedIn(Refusal):
     """No one is signed in."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
     for purpose in purposes:
         found = found or find_session(connection, Credentials(purpose, secret))
     if found is None:
-        raise Refused(
+        raise Refusal(
             "This link is no longer valid: it has expired, was replaced, or is incomplete. Ask for a new "
             "one.",
             404,

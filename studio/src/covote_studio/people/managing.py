@@ -16,7 +16,7 @@ from covote_studio.editing.record import note
 from covote_studio.people import credentials
 from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import touch
-from covote_studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
+from covote_studio.rules import ADAPTIVE, Refusal, check_ask, check_cost, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
     WAITING,
@@ -51,15 +51,15 @@ def set_trial(
 ) -> None:
     """Set how many gold items of each class people answer in the qualification round, and when."""
     if not 0 <= count <= MOST_TRIAL:
-        raise Refused(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
+        raise Refusal(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
     before = connection.execute(select(project.c.trial, project.c.trial_first, project.c.feedback)).one()
     connection.execute(update(project).values(trial=count, trial_first=first, feedback=feedback))
     if tuple(before) != (count, first, feedback):
         when = "before" if first else "among"
-        told = "see the right class" if feedback else "do not see the right class"
+        seen = "see the right class" if feedback else "do not see the right class"
         note(
             connection, by,
-            f"Qualification round: {count} gold items per class, {when} the other items; people {told}.",
+            f"Qualification round: {count} gold items per class, {when} the other items; people {seen}.",
         )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def add_person(
     checked = check_name(name, "A person")
     taken = connection.execute(select(person.c.id).where(person.c.name == checked)).one_or_none()
     if taken is not None:
-        raise Refused(f"There is someone called “{checked}” already; choose another name.", 409)
+        raise Refusal(f"There is someone called “{checked}” already; choose another name.", 409)
     row = connection.execute(
         insert(person)
         .values(
@@ -141,12 +141,12 @@ def change_person(
     if row.role == "model":
         role = "model"
     elif role not in ROLES:
-        raise Refused(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
+        raise Refusal(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
     if row.role == "owner" and role != "owner":
         require_other_owner(connection, person_id)
     new = {"cost": check_cost(cost), "active": active, "may_tick": may_tick, "role": role}
     connection.execute(update(person).where(person.c.id == person_id).values(new))
-    told = [
+    changes = [
         words
         for changed, words in (
             (role != row.role, f"is now {ROLES.get(role, role)}"),
@@ -156,8 +156,8 @@ def change_person(
         )
         if changed
     ]
-    if told:
-        note(connection, by, f"{row.name} {', '.join(told)}.")
+    if changes:
+        note(connection, by, f"{row.name} {', '.join(changes)}.")
     touch(connection)
 
 
@@ -165,7 +165,7 @@ def require_other_owner(connection: Connection, person_id: int) -> None:
     """Reject a change after which no owner would be left."""
     others = select(person.c.id).where(person.c.role == "owner", person.c.id != person_id)
     if connection.execute(others.limit(1)).first() is None:
-        raise Refused("This is the only owner; make someone else an owner first.", 409)
+        raise Refusal("This is the only owner; make someone else an owner first.", 409)
 
 
 def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int | None = None) -> None:
@@ -195,18 +195,20 @@ def adjudicate(
     connection: Connection, item_id: int, class_id: int | None, person_id: int, reason: str
 ) -> None:
     """Decide an item, with a reason; None withdraws the decision."""
-    told = check_text(reason, "The reason", 2000)
-    if class_id is not None and not told:
-        raise Refused("Say why: a decision without a reason cannot be checked later.", 422)
+    checked = check_text(reason, "The reason", 2000)
+    if class_id is not None and not checked:
+        raise Refusal("Say why: a decision without a reason cannot be checked later.", 422)
     connection.execute(
         insert(adjudication).values(
-            item_id=item_id, class_id=class_id, person_id=person_id, reason=told, at=time.time()
+            item_id=item_id, class_id=class_id, person_id=person_id, reason=checked, at=time.time()
         )
     )
     key = connection.execute(select(item.c.key).where(item.c.id == item_id)).scalar_one()
     named = select(class_.c.name).where(class_.c.id == class_id)
     name = None if class_id is None else connection.execute(named).scalar_one()
-    words = f"Withdrew the decision about {key}." if name is None else f"Decided that {key} is {name}: {told}"
+    words = (
+        f"Withdrew the decision about {key}." if name is None else f"Decided that {key} is {name}: {checked}"
+    )
     note(connection, person_id, words, item_id)
 
 

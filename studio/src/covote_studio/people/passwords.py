@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select, update
 
 from covote_studio.people.credentials import Credentials, digest_of, find_session
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import person
 
@@ -43,7 +43,7 @@ class Passwords:
         self._waiting = 0
         self._wrong: dict[str, deque[float]] = {}
         self._all_wrong: deque[float] = deque()
-        self.at_the_door = 0
+        self.signing_in = 0
         """How many people are signing in; counted by the one thread that receives requests."""
 
     @cached_property
@@ -62,7 +62,7 @@ class Passwords:
         """Hash something in turn; reject it if too many are waiting."""
         with self._lock:
             if self._waiting >= AT_ONCE + WAITING:
-                raise Refused(BUSY, 429)
+                raise Refusal(BUSY, 429)
             self._waiting += 1
         try:
             return self._pool.submit(work).result()
@@ -73,13 +73,13 @@ class Passwords:
     def hashed(self, password: str) -> str:
         """Return the hash of a new password, or reject the password."""
         if len(password) < SHORTEST_PASSWORD:
-            raise Refused(
+            raise Refusal(
                 f"The password has {len(password)} characters; use at least {SHORTEST_PASSWORD}. A sentence "
                 "is easy to remember.",
                 422,
             )
         if len(password) > 1000:
-            raise Refused("The password has more than 1,000 characters; choose a shorter one.", 422)
+            raise Refusal("The password has more than 1,000 characters; choose a shorter one.", 422)
         return self._in_turn(lambda: str(self._hasher.hash(password.encode("utf-8", "surrogatepass"))))
 
     def matches(self, hashed: str | None, password: str) -> bool:
@@ -118,7 +118,7 @@ class Passwords:
         if row is None:
             self.matches(None, password)
         self._count(place, known)
-        raise Refused(_WRONG, 401)
+        raise Refusal(_WRONG, 401)
 
     def _wait(self, place: str, known: bool) -> None:
         since = time.time() - TRY_SECONDS
@@ -127,13 +127,13 @@ class Passwords:
                 while wrong and wrong[0] < since:
                     wrong.popleft()
             if len(self._wrong.get(place, ())) >= TRIES:
-                raise Refused(
+                raise Refusal(
                     "Too many wrong passwords from your network; wait five minutes, or use your invitation "
                     "link.",
                     429,
                 )
             if len(self._all_wrong) >= ALL_TRIES and not known:
-                raise Refused(
+                raise Refusal(
                     "Too many wrong passwords from all networks; wait five minutes, or use your invitation "
                     "link.",
                     429,

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
-from covote_studio.rules import Member, Refused
+from covote_studio.rules import Member, Refusal
 from covote_studio.storage.schema import (
     NONE,
     UNSURE,
@@ -218,7 +218,7 @@ class Roster:
     def member(self, person_id: int) -> Member:
         """Return the person with an id, or reject it."""
         if person_id not in self.member_by_id:
-            raise Refused("There is no one with that number; go back to the list.", 404)
+            raise Refusal("There is no one with that number; go back to the list.", 404)
         return self.member_by_id[person_id]
 
     @cached_property
@@ -252,10 +252,10 @@ def _advice(panel: Panel, missing: int) -> str:
     columns = panel.knows[:, [panel.class_index(one) for one in wanted]].astype(np.int64)
     covered = int((np.triu(columns.T @ columns == 0, 1)).sum())
     names = [str(one) for one in wanted]
-    told = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
+    advice = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
     left = missing - covered
     more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
-    return f"{told}{more if left else ''}."
+    return f"{advice}{more if left else ''}."
 
 
 def recovered(panel: Panel | None) -> str:

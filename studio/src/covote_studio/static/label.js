@@ -131,8 +131,8 @@
       button.setAttribute("aria-pressed", String(lease.chosen !== null && String(lease.chosen) === button.value));
       button.classList.remove("flash");
     }
-    at("where").textContent = lease.chosen === null ? lease.key : "Change: " + lease.key;
-    at("where").title = lease.key;
+    at("where").textContent = lease.chosen === null ? lease.title : "Change: " + lease.title;
+    at("where").title = lease.title;
   }
 
   function nothing() {

@@ -19,7 +19,7 @@ from PIL import Image, ImageOps
 from sqlalchemy import Connection, select
 
 from covote import atomic
-from covote_studio.rules import Refused
+from covote_studio.rules import Refusal
 from covote_studio.storage.database import insert_if_new
 from covote_studio.storage.schema import file
 
@@ -65,7 +65,7 @@ def mime_of(content: bytes) -> str | None:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class MediaFile:
     """A picture or a sound that was checked, and converted if browsers do not show it as it is."""
 
     name: str
@@ -73,21 +73,21 @@ class Prepared:
     content: bytes
 
 
-def prepare(name: str, content: bytes) -> Prepared:
+def prepare(name: str, content: bytes) -> MediaFile:
     """Check a picture or a sound, and convert HEIC, TIFF and BMP; reject anything else."""
     if len(content) > LARGEST:
-        raise Refused(
+        raise Refusal(
             f"“{name}” has {len(content) / 1e6:.0f} MB; a picture or sound has at most "
             f"{LARGEST / 1e6:.0f} MB, make it smaller.",
             413,
         )
     if not content:
-        raise Refused(f"“{name}” is empty; send it again.", 422)
+        raise Refusal(f"“{name}” is empty; send it again.", 422)
     mime = mime_of(content)
     if mime is not None and not mime.startswith("image/"):
-        return Prepared(name, mime, content)
+        return MediaFile(name, mime, content)
     if mime is None and not content.startswith(_CONVERTED) and content[4:12] not in _HEIC:
-        raise Refused(
+        raise Refusal(
             f"“{name}” is not a picture or sound that browsers show safely; give PNG, JPEG, GIF, WebP, HEIC, "
             "TIFF, BMP, WAV, MP3, OGG or FLAC.",
             415,
@@ -96,7 +96,7 @@ def prepare(name: str, content: bytes) -> Prepared:
         return _prepare_picture(name, content, mime)
 
 
-def _prepare_picture(name: str, content: bytes, mime: str | None) -> Prepared:
+def _prepare_picture(name: str, content: bytes, mime: str | None) -> MediaFile:
     """Decode a picture completely, so that a damaged one is found now and not by whoever labels it."""
     if content[4:12] in _HEIC:
         pi_heif.register_heif_opener()
@@ -106,21 +106,21 @@ def _prepare_picture(name: str, content: bytes, mime: str | None) -> Prepared:
             found = Image.open(io.BytesIO(content))
         with found as opened:
             if opened.width * opened.height > MOST_POINTS:
-                raise Refused(
+                raise Refusal(
                     f"“{name}” has {opened.width:,} x {opened.height:,} pixels; a picture has at most "
                     f"{MOST_POINTS / 1e6:.0f} million, make it smaller.",
                     413,
                 )
             opened.load()
-            return Prepared(name, *((mime, content) if mime else _converted(opened)))
-    except Refused:
+            return MediaFile(name, *((mime, content) if mime else _converted(opened)))
+    except Refusal:
         raise
     except Image.DecompressionBombError as error:
-        raise Refused(
+        raise Refusal(
             f"“{name}” is too large; a picture has at most {MOST_POINTS / 1e6:.0f} million pixels.", 413
         ) from error
     except Exception as error:  # decoders raise whatever they like about a damaged file
-        raise Refused(f"“{name}” is damaged and cannot be shown; send it again.", 422) from error
+        raise Refusal(f"“{name}” is damaged and cannot be shown; send it again.", 422) from error
 
 
 def _converted(opened: Image.Image) -> tuple[str, bytes]:
@@ -146,7 +146,7 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
     return store(connection, folder, prepare(name, content))
 
 
-def store(connection: Connection, folder: Path, one: Prepared) -> tuple[str, str]:
+def store(connection: Connection, folder: Path, one: MediaFile) -> tuple[str, str]:
     """Store a picture or a sound, and return (kind, address)."""
     digest = hashlib.sha256(one.content).hexdigest()
     place = path_of(folder, digest)
@@ -163,7 +163,7 @@ def store(connection: Connection, folder: Path, one: Prepared) -> tuple[str, str
 def path_of(folder: Path, digest: str) -> Path:
     """Return the place of a file; reject what is not a hash."""
     if not _NAME.fullmatch(digest):
-        raise Refused("There is no such picture or sound.", 404)
+        raise Refusal("There is no such picture or sound.", 404)
     return folder / "files" / digest[:2] / digest
 
 
@@ -172,5 +172,5 @@ def find(connection: Connection, folder: Path, digest: str) -> tuple[Path, str]:
     place = path_of(folder, digest)
     mime = connection.execute(select(file.c.mime).where(file.c.sha256 == digest)).scalar_one_or_none()
     if mime is None or not place.is_file():
-        raise Refused("There is no such picture or sound.", 404)
+        raise Refusal("There is no such picture or sound.", 404)
     return place, str(mime)

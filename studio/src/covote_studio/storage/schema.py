@@ -244,7 +244,7 @@ CHOICE = func.coalesce(answer.c.class_id, answer.c.other).label("choice")
 """What an answer says as one number: the id of a class, NONE or UNSURE."""
 
 
-def said_columns(choice: int) -> dict[str, int | None]:
+def answer_columns(choice: int) -> dict[str, int | None]:
     """Return the columns of an answer that say what was chosen."""
     named = choice not in (NONE, UNSURE)
     return {"class_id": choice if named else None, "other": None if named else choice}
