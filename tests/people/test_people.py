@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import CovoteError, Panel, ReadOptions, Votes
-from covote.files import VoteFile, decode_file, inferred_panel, panel_of_everyone
+from covote.files import VoteFile, decode_file
 from covote.tables.dialect import read_cells
 from covote.votes.problems import DroppedWarning
 
@@ -81,9 +81,8 @@ def opened(entry):
     """Return the file, its panel, and how it is to be read."""
     path = HERE / "votes" / entry["file"]
     options = dict(entry.get("options", {}))
-    makers = {"all": panel_of_everyone, "infer": inferred_panel}
     known = entry["panel"]
-    panel = makers[known](path) if known in makers else Panel.load(HERE / "panels" / known)
+    panel = VoteFile(path, known).panel if known in ("all", "infer") else Panel.load(HERE / "panels" / known)
     if "rename" in entry:
         options["rename"] = HERE / "votes" / entry["rename"]
     return path, panel, options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from covote.files.decoding_files import Outcome, decode_file, decode_votes, panel_or_word
 from covote.files.output import Output, writing_labels
 from covote.files.side_tables import read_gold, read_numbers
-from covote.votes.vote_file import VoteFile, inferred_panel, panel_of_everyone
+from covote.votes.vote_file import VoteFile
 
 __all__ = [
     "Outcome",
@@ -13,8 +13,6 @@ __all__ = [
     "VoteFile",
     "decode_file",
     "decode_votes",
-    "inferred_panel",
-    "panel_of_everyone",
     "panel_or_word",
     "read_gold",
     "read_numbers",

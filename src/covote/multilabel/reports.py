@@ -193,7 +193,7 @@ class Reports:
         both = np.flatnonzero(declined[item, who] & (what >= 0))
         if len(both):
             p = both[0]
-            reader.problems.fault(
+            reader.problems.add_fault(
                 f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
                 f"for item {names[item[p]]!r}, but also answered {reader.options.none!r}; remove one"
             )
@@ -272,7 +272,7 @@ def _refuse_repeated(
     again = np.flatnonzero(codes.row != rows[at])
     if len(again):
         p = again[0]
-        reader.problems.fault(
+        reader.problems.add_fault(
             f"row {codes.row[p]}: item {names[at[p]]!r} already occurs in row {rows[at[p]]}; a wide table "
             "has one row per item: keep one of them"
         )

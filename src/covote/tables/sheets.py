@@ -160,7 +160,10 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
                 formulas.append(name)
     if width > _MOST_COLUMNS or max(seen, default=0) * width > _MOST_CELLS:
         raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
-    return [*_without_value(formulas), *_with_faults(faults)]
+    return [
+        *_cells_note(formulas, "a formula", "formulas", " without a saved value", "; open and save the file"),
+        *_cells_note(faults, "an error", "errors"),
+    ]
 
 
 def _is_text(kind: re.Match[bytes] | None) -> bool:
@@ -180,18 +183,12 @@ def _number_of(column: bytes) -> int:
     return number
 
 
-def _without_value(formulas: list[str]) -> list[str]:
-    if not formulas:
+def _cells_note(names: list[str], one: str, many: str, how: str = "", remedy: str = "") -> list[str]:
+    """Return a note on cells that are taken as empty, if there are any."""
+    if not names:
         return []
-    many = f"{len(formulas):,} cells hold formulas" if len(formulas) > 1 else "a cell holds a formula"
-    return [f"{many} without a saved value (first: {formulas[0]}), taken as empty; open and save the file"]
-
-
-def _with_faults(faults: list[str]) -> list[str]:
-    if not faults:
-        return []
-    many = f"{len(faults):,} cells hold errors" if len(faults) > 1 else "a cell holds an error"
-    return [f"{many} (first: {faults[0]}), taken as empty"]
+    found = f"{len(names):,} cells hold {many}" if len(names) > 1 else f"a cell holds {one}"
+    return [f"{found}{how} (first: {names[0]}), taken as empty{remedy}"]
 
 
 @contextmanager

@@ -110,7 +110,7 @@ class TableWriter:
             self._waiting.append(batch.slice(0, fits))
             batch = batch.slice(fits)
             self._flush()
-        if batch.num_rows:
+        if batch.num_rows or not (self._waiting or self._writer):  # a table without rows has columns
             self._waiting.append(batch)
             self._rows += batch.num_rows
 

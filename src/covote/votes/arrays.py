@@ -314,16 +314,7 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
 def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
     assert votes.by_item is not None
     indptr, expert, label = votes.by_item
-    at: NDArray[Any]
-    if 2 * len(rows) > len(votes) and not votes.soft and (rows[1:] > rows[:-1]).all():
-        # For most of the items, in order, a mask takes half the time (benchmarks: "authority ragged").
-        there = np.zeros(len(votes), np.bool_)
-        there[rows] = True
-        lengths, own = np.diff(indptr), slice(indptr[0], indptr[-1])
-        bounds = np.concatenate([[0], np.cumsum(lengths[rows])])
-        expert, label, at = expert[own], label[own], np.repeat(there, lengths)
-    else:
-        bounds, at = gather(indptr, rows)
+    bounds, at = gather(indptr, rows)
     vote, per_class, starts = _probabilities_at(votes, at)
     return replace(
         votes, by_item=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),

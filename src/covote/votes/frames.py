@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from covote import atomic
-from covote.errors import InputError, MissingDependencyError
+from covote.errors import MissingDependencyError
 from covote.panel import Name
 from covote.tables.arrow_names import id_array, name_array, names_at
 from covote.votes.arrays import own_probabilities
@@ -87,19 +84,3 @@ def plain_column(column: pa.Array, classes: Sequence[Name]) -> Any:
     # Classes that are integers beyond 64 bits are text in Arrow.
     named = {str(name): name for name in classes}
     return np.array([named.get(text, text) for text in column.to_pylist()], dtype=object)
-
-
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table atomically to a ``.parquet`` or ``.csv`` file."""
-    ending = Path(path).suffix.lower()
-    if ending not in (".parquet", ".pq", ".csv"):
-        raise InputError(f"{path}: a table is saved as .parquet or .csv, not as {ending!r}")
-    with atomic.replacing(path) as temporary:
-        if ending == ".csv":
-            from pyarrow import csv
-
-            csv.write_csv(table, temporary)
-        else:
-            import pyarrow.parquet as pq
-
-            pq.write_table(table, temporary)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -99,7 +99,7 @@ class AnswerPatterns:
         """The answers as a sparse matrix (rows x cells): 1 where a row has the answer."""
         from scipy.sparse import csr_array
 
-        entries = _ones(len(self.cell)), self.cell, self.ragged.indptr.astype(np.int32)
+        entries = np.ones(len(self.cell), np.int64), self.cell, self.ragged.indptr.astype(np.int32)
         return csr_array(entries, shape=(len(self), len(self.votes.panel.layout.cells.label)))
 
     @cached_property
@@ -153,16 +153,6 @@ class AnswerPatterns:
         """Return the counts when some items are left out."""
         which = items if self.inverse is None else self.inverse[items]
         return self.count - np.bincount(which, minlength=len(self.count))
-
-
-@lru_cache(maxsize=32)
-def _many_ones(size: int) -> NDArray[np.int64]:
-    return frozen(np.ones(size, dtype=np.int64))
-
-
-def _ones(size: int) -> NDArray[np.int64]:
-    """Return the entries of a matrix of ones; all matrices share them."""
-    return _many_ones(1 << max(size - 1, 1).bit_length())[:size]
 
 
 def row_parts(votes: Votes) -> Iterator[tuple[AnswerPatterns, slice]]:

@@ -51,11 +51,10 @@ def unknown_class(panel: Panel, expert: int, name: object) -> str:
 
 @dataclass
 class Count:
-    """The number of answers with a problem, the first row (0 for a column), and the expert of that row."""
+    """The number of answers with a problem, and the first row (0 for a column)."""
 
     answers: int
     row: int
-    by: str = ""
 
     def __str__(self) -> str:
         where = f", first in row {self.row}" if self.answers > 1 else f", in row {self.row}"
@@ -76,7 +75,7 @@ class TableProblems:
         Columns of answers in a wide table whose expert is not in the panel.
     others
         Problems that cannot be dropped: rows without an item, two different answers, invalid probabilities.
-    answers, left
+    answers, valid
         The number of answers, and the number without those of unknown experts and classes.
     """
 
@@ -90,13 +89,13 @@ class TableProblems:
     columns: dict[str, Count] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     answers: int = 0
-    left: int = 0
+    valid: int = 0
     _without_item: Count | None = None
     _kinds_of_others: set[str] = field(default_factory=set)
 
     # Collecting
 
-    def fault(self, message: str, kind: str = "") -> None:
+    def add_fault(self, message: str, kind: str = "") -> None:
         """Add a problem that cannot be dropped; of one `kind` only the first is kept."""
         if message not in self.others and kind not in self._kinds_of_others:
             self.others.append(message)
@@ -116,7 +115,7 @@ class TableProblems:
     def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
         """Add answers that are not votes: (expert, its code, label, its code, number, first row)."""
         for expert, i, label, k, answers, row in sorted(pairs, key=lambda entry: entry[-1]):
-            new = Count(0, row, str(expert))
+            new = Count(0, row)
             if i < 0:
                 found = self.experts.setdefault(str(expert), new)
             elif k < 0:
@@ -131,7 +130,7 @@ class TableProblems:
 
     def count(self, votes: int) -> None:
         """Count valid votes."""
-        self.left += votes
+        self.valid += votes
         self.answers += votes
 
     # Reporting
@@ -143,17 +142,17 @@ class TableProblems:
     @property
     def dropped(self) -> int:
         """How many answers are not votes of the panel."""
-        return self.answers - self.left
+        return self.answers - self.valid
 
     def _complete(self) -> None:
         """Find what only the whole table shows: rows without an item, names in two spellings."""
         lost = self._without_item
         if lost is not None:
             more = f" ({lost.answers:,} rows have none)" if lost.answers > 1 else ""
-            self.fault(f"row {lost.row}: no item; give every row an item{more}", "no item")
+            self.add_fault(f"row {lost.row}: no item; give every row an item{more}", "no item")
         for matcher in (self.who, self.what):
             for sentence in matcher.ambiguous_spellings() if matcher.ambiguous else ():
-                self.fault(sentence)
+                self.add_fault(sentence)
 
     @property
     def _kinds(self) -> list[Any]:
@@ -166,21 +165,29 @@ class TableProblems:
         return [*self._unknown(), *self.others]
 
     def _unknown(self) -> list[str]:
+        who, what = (f"the panel has: {some_of(m.names)}" for m in (self.who, self.what))
         found = []
         if self.columns:
             named = [f"{shown(n)}{self.who.suggestion(n)}" for n in self.columns]
-            found.append(f"columns of answers whose expert is not in the panel: {_some(named)}")
+            found.append(f"columns of answers whose expert is not in the panel ({who}): {_some(named)}")
         if self.experts:
             named = [f"{shown(n)} ({c}){self.who.suggestion(n)}" for n, c in _most(self.experts)]
-            found.append(f"experts that are not in the panel: {_some(named)}")
+            found.append(f"experts that are not in the panel ({who}): {_some(named)}")
         if self.labels:
             named = [f"{shown(n)} ({c}){self.what.suggestion(n)}" for n, c in _most(self.labels)]
-            found.append(f"labels that are not classes of the panel: {_some(named)}")
+            found.append(f"labels that are not classes of the panel ({what}): {_some(named)}")
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
+            if len(named) == 1:
+                ((name, _),) = self.outside
+                named[0] += f"; {shown(name)} knows: {some_of(self._known(name))}"
             named = named if len(named) <= _PAIRS else self._outside_by_expert()
             found.append(f"classes that the expert does not know: {_some(named)}")
         return found
+
+    def _known(self, name: str) -> list[Name]:
+        i = list(map(str, self.panel.names)).index(name)
+        return [self.panel.classes[k] for k in np.flatnonzero(self.panel.knows[i])]
 
     def _outside_by_expert(self) -> list[str]:
         """Return how many answers of each expert are outside what they know, most first."""
@@ -197,49 +204,15 @@ class TableProblems:
         """Return an error that reports all problems in one message."""
         if dropping or not self._kinds:
             return InputError("; ".join(f"{self.where}{problem}" for problem in self.others[:_LISTED]))
-        if len(self._kinds) == 1 and not self.others:
-            return self._single()
         hint = ""
         texts = {str(name) for name in self.panel.classes}
-        if not self.left and self.experts and texts.issuperset(self.experts):
+        if not self.valid and self.experts and texts.issuperset(self.experts):
             hint = "; the experts of the votes are classes of the panel: is it the wrong way round?"
         names_only = not (self.labels or self.outside or self.others)
         return (UnknownNameError if names_only else InputError)(
             f"{self._place}{'; '.join(self.problems)}"
             f"{hint}; correct them, say what they mean with rename={{...}} (--rename names.csv), add them to "
             f"the panel, or {_DROP}"
-        )
-
-    def _single(self) -> CovoteError:
-        """Return the detailed error for a single problem."""
-        panel, where = self.panel, self.where
-        for name in self.columns:
-            return UnknownNameError(
-                f"{self._place}column {name!r} is neither the item nor an expert of the panel"
-                f"{self.who.suggestion(name)} (it has: {some_of(panel.names)}), but holds "
-                "its classes; add it to the panel, or leave such columns out with unknown='drop' "
-                "(--unknown drop)"
-            )
-        for name, count in self.experts.items():
-            return UnknownNameError(
-                f"{where}row {count.row}: {shown(name)} is not an expert of the panel"
-                f"{self.who.suggestion(name)} (it has: {some_of(panel.names)}){_also(count)}; add it to the "
-                f"panel, or {_DROP}"
-            )
-        for name, count in self.labels.items():
-            near = self.what.suggestion(name) or f" (it has: {some_of(panel.classes)})"
-            return InputError(
-                f"{where}row {count.row}: expert {shown(count.by)} answered {shown(name)}, which is not a "
-                f"class of the panel{near}{_also(count)}; add it to the panel, or {_DROP}"
-            )
-        ((expert, label), count), *_ = self.outside.items()
-        index = [str(name) for name in panel.names].index(expert)
-        known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[index])])
-        said = next(name for name in panel.classes if str(name) == label)
-        return InputError(
-            f"{where}row {count.row}: expert {panel.names[index]!r} answered {shown(said)}, which it does "
-            f"not know (it knows: {known}){_also(count)}; add it to {panel.names[index]!r} in the panel, or "
-            f"{_DROP}"
         )
 
     def refuse(self, unknown: str) -> None:
@@ -251,9 +224,9 @@ class TableProblems:
     def judge(self, unknown: str) -> str:
         """Reject votes with problems, or of which hardly any are left; return a note on dropped votes."""
         self.refuse(unknown)
-        if self.dropped and self.left * NEARLY_NOTHING < self.answers:
+        if self.dropped and self.valid * NEARLY_NOTHING < self.answers:
             raise InputError(
-                f"{self._place}only {self.left:,} of {self.answers:,} answers would be left, so this "
+                f"{self._place}only {self.valid:,} of {self.answers:,} answers would be left, so this "
                 f"panel probably does not belong to these votes: {'; '.join(self._unknown())}"
             )
         return self.drop_note
@@ -293,10 +266,6 @@ class TableProblems:
             ],
             "others": self.others,
         }
-
-
-def _also(count: Count) -> str:
-    return f", in {count.answers:,} answers" if count.answers > 1 else ""
 
 
 def _most(kind: dict[Any, Count]) -> list[tuple[Any, Count]]:

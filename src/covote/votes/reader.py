@@ -227,7 +227,7 @@ class Reader:
             try:
                 probability = checked_column(columns[3], who, what, rows, self.panel)
             except InputError as error:
-                self.problems.fault(str(error), "probabilities")
+                self.problems.add_fault(str(error), "probabilities")
         return IndexedRows(item, who, what, rows, probability)
 
     @cached_property
@@ -411,7 +411,7 @@ class Reader:
         before = first[after]
         names = (*self.panel.classes, self.options.none)
         one, two = (names[max(int(what[p]), -1)] for p in (before, after))
-        self.problems.fault(
+        self.problems.add_fault(
             f"row {row[after]}: expert {self.panel.names[int(who[after])]!r} answered {two!r} to item "
             f"{ids[int(item[after])].as_py()!r}, but {one!r} in row {row[before]}; remove one, or choose "
             f"with duplicates='first' or 'last' (--duplicates first|last){more}"

@@ -145,20 +145,6 @@ def votes_of_table(
     return votes
 
 
-def panel_of_everyone(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Panel:
-    """Return the panel of a file of votes in which every expert knows every class that anyone answered."""
-    return VoteFile(path, "all", options).panel
-
-
-def inferred_panel(path: str | os.PathLike[str], options: ReadOptions | None = None) -> Panel:
-    """Return the panel in which every expert knows exactly the labels that they ever gave.
-
-    An expert who knows a class but never named it in this file is assumed not to know it, so with few votes
-    the panel is a guess. Names that are all integers become integers.
-    """
-    return VoteFile(path, "infer", options).panel
-
-
 def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) -> Panel:
     with naming(source.path):
         roles: ColumnRoles = find_columns(source.names, options.columns, "auto", None, source.head)

@@ -348,8 +348,15 @@ class Votes:
         return frames.polars_frame(self.to_arrow(shape))
 
     def save(self, path: str | os.PathLike[str], shape: Literal["long", "wide"] = "long") -> None:
-        """Write the table of :meth:`to_arrow` to a ``.parquet`` or ``.csv`` file that covote reads again."""
-        frames.write_table(self.to_arrow(shape), path)
+        """Write the table of :meth:`to_arrow` to a ``.parquet``, ``.csv``, ``.jsonl`` or ``.xlsx`` file."""
+        import pyarrow as pa
+
+        from covote.tables.writing import open_writer  # which loads pyarrow
+
+        table = self.to_arrow(shape)
+        with open_writer(path) as writer:
+            for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+                writer.write_batch(batch)
 
     def __getitem__(self, which: int | slice | Sequence[int] | NDArray[Any]) -> Votes:
         """Return the votes on some items: by position, slice, positions or a boolean mask."""

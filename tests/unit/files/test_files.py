@@ -11,7 +11,7 @@ import pytest
 
 from covote import Panel, Votes, decode, simulate
 from covote.errors import FileError, InputError
-from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
+from covote.files import VoteFile, decode_file, read_gold, writing_labels
 from covote.files.review import ReviewHead
 from covote.files.tally import Tally
 from covote.labels import STATUSES
@@ -181,19 +181,19 @@ def test_who_answers_what_is_read_off_the_votes(tmp_path, shape, kind):
         csv.write_csv(table, path)
     else:
         pq.write_table(table, path)
-    assert inferred_panel(path) == PANEL
+    assert VoteFile(path, "infer").panel == PANEL
 
 
 def test_inferred_names_are_integers_only_if_all_are(tmp_path):
     (tmp_path / "a.csv").write_text("item,expert,label\n1,expert-10,10\n1,expert-9,9\n")
-    panel = inferred_panel(tmp_path / "a.csv")
+    panel = VoteFile(tmp_path / "a.csv", "infer").panel
     assert panel.classes == (9, 10)
     assert panel.names == ("expert-9", "expert-10")
     (tmp_path / "b.csv").write_text("item,expert,label\n1,1,x\n1,2,07\n1,2,none of mine\n")
-    assert inferred_panel(tmp_path / "b.csv").classes == ("07", "x")
+    assert VoteFile(tmp_path / "b.csv", "infer").panel.classes == ("07", "x")
     (tmp_path / "c.csv").write_text("item,expert,label\n1,1,\n")
     with pytest.raises(InputError, match="no expert ever answered"):
-        inferred_panel(tmp_path / "c.csv")
+        VoteFile(tmp_path / "c.csv", "infer")
 
 
 def test_gold_is_checked(tmp_path):

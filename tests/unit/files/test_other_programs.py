@@ -10,7 +10,7 @@ from pyarrow import csv
 
 from covote import Panel, Votes, decode
 from covote.errors import CovoteError, InputError
-from covote.files import VoteFile, decode_file, inferred_panel
+from covote.files import VoteFile, decode_file
 from covote.tables import ReadOptions
 
 PANEL = Panel.from_blocks(
@@ -113,7 +113,7 @@ def test_columns_of_other_names(tmp_path, kind):
     names = {"item": "image", "expert": "annotator", "label": "species"}
     read = VoteFile(path, PANEL, ReadOptions(**names)).read()
     assert (read.items.tolist(), read.dense.tolist()) == ([7, 8], [[1, 1, -1], [0, -1, -1]])
-    assert inferred_panel(path, ReadOptions(**names)).blocks() == [("eye", "skin"), ("eye",)]
+    assert VoteFile(path, "infer", ReadOptions(**names)).panel.blocks() == [("eye", "skin"), ("eye",)]
     decode_file(path, tmp_path / "labels.parquet", PANEL, reading=ReadOptions(**names))
     labels = pq.read_table(tmp_path / "labels.parquet").to_pydict()
     assert (labels["item"], labels["label"]) == ([7, 8], ["eye", "skin"])
@@ -138,6 +138,6 @@ def test_a_column_that_could_be_two_experts_is_refused(tmp_path):
 @pytest.mark.parametrize("label", ["--5", "٣", "9" * 5000, "007", "-0"])
 def test_labels_that_only_look_like_integers_are_text(tmp_path, label):
     path = write(tmp_path / "votes.csv", f"item,expert,label\n1,ann-9,3\n2,ann-10,{label}\n")
-    panel = inferred_panel(path)
+    panel = VoteFile(path, "infer").panel
     assert set(panel.classes) == {"3", label}
     assert panel.names == ("ann-9", "ann-10")
