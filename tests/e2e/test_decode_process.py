@@ -60,16 +60,20 @@ def test_a_killed_run_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [PANEL.classes, range(len(PANEL.classes))], ids=["text", "integers"])
-def test_decoding_starts_without_libraries_that_it_does_not_use(tmp_path, monkeypatch, classes):
+@pytest.mark.parametrize("votes", ["votes.parquet", "votes.csv"])
+@pytest.mark.parametrize("labels", ["labels.parquet", "labels.csv"])
+def test_decoding_starts_without_libraries_that_it_does_not_use(
+    tmp_path, monkeypatch, classes, votes, labels
+):
     monkeypatch.chdir(tmp_path)
     panel = Panel(classes, PANEL.knows, PANEL.names)
     panel.save("panel.toml")
-    pq.write_table(simulate(panel, [*panel.classes] * 7).to_arrow("long"), "whole.parquet")
-    unused = ("numba", "scipy", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
+    simulate(panel, [*panel.classes] * 7).save(votes)
+    unused = ("numba", "scipy", "pandas", "sklearn", "matplotlib", "duckdb", "dask", "http")
     code = f"""
 import sys
 from covote.cli.app import app
-app(["decode", "whole.parquet", "--panel", "panel.toml", "-o", "labels.parquet"], standalone_mode=False)
+app(["decode", "{votes}", "--panel", "panel.toml", "-o", "{labels}"], standalone_mode=False)
 print([name for name in {unused} if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.labels.labels import NO_LABEL, Evidence, Labels, Ties
 from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
-from covote.tables.arrow_names import arrow_array, item_ids, whole_ids
+from covote.tables.arrow_names import item_ids, whole_ids
 from covote.tables.table_file import TableFile
 from covote.tables.writing import open_writer, output_format
 
@@ -60,8 +59,8 @@ def two_digits(confidence: NDArray[np.float32]) -> pa.Array:
     known = np.isfinite(confidence)
     shares = confidence[known].astype(np.float64)
     words[known, 0] = np.where(shares < 1, np.minimum(np.rint(100 * shares), 99), 100)
-    values = pa.Array.from_buffers(pa.decimal128(3, 2), len(words), [None, pa.py_buffer(words)])
-    return pc.if_else(pc.equal(arrow_array(known.view(np.int8)), 1), values, None)
+    valid = pa.py_buffer(np.packbits(known, bitorder="little"))
+    return pa.Array.from_buffers(pa.decimal128(3, 2), len(words), [valid, pa.py_buffer(words)])
 
 
 def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:

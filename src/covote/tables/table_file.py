@@ -179,7 +179,7 @@ class TableFile:
     def head(self) -> pa.Table:
         """Return the first rows."""
         batch = next(iter(self.batches(self.names, few=True)), None)
-        empty = pa.table({name: pa.array([], pa.string()) for name in self.names})
+        empty = pa.table({name: pa.nulls(0, pa.string()) for name in self.names})
         return empty if batch is None else pa.Table.from_batches([batch.slice(0, HEAD)])
 
     def table(self) -> pa.Table:

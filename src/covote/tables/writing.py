@@ -46,12 +46,12 @@ def csv_bytes(batch: pa.RecordBatch) -> bytes:
         return b""
     *first, last = [_text(column) for column in batch.columns]
     end = pc.binary_join_element_wise(
-        pc.fill_null(last, ""), pa.scalar("\n", last.type), pa.scalar("", last.type)
+        pc.fill_null(last, _scalar("", last.type)), _scalar("\n", last.type), _scalar("", last.type)
     )
     lines = end
     if first:
         lines = pc.binary_join_element_wise(
-            *first, end, pa.scalar(",", last.type), null_handling="replace", null_replacement=""
+            *first, end, _scalar(",", last.type), null_handling="replace", null_replacement=""
         )
     _, offsets, values = lines.buffers()
     ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
@@ -63,17 +63,22 @@ def _text(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return _text(column.dictionary).take(column.indices)
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = pc.if_else(pc.is_nan(column), pa.nulls(1, column.type)[0], column)
     text = column.cast(pa.large_string())
     if pa.types.is_primitive(column.type) and not pa.types.is_temporal(column.type):
         return text
     special = pc.match_substring_regex(text, _QUOTED)
     # Empty text is not the same as no text.
-    quoted = pc.or_(special, pc.equal(text, ""))
+    quoted = pc.or_(special, pc.equal(text, _scalar("", text.type)))
     if not pc.any(quoted).as_py():
         return text
-    inner, mark = pc.replace_substring(text, '"', '""'), pa.scalar('"', text.type)
-    return pc.if_else(quoted, pc.binary_join_element_wise(mark, inner, mark, pa.scalar("", text.type)), text)
+    inner, mark = pc.replace_substring(text, '"', '""'), _scalar('"', text.type)
+    return pc.if_else(quoted, pc.binary_join_element_wise(mark, inner, mark, _scalar("", text.type)), text)
+
+
+def _scalar(text: str, kind: pa.DataType) -> pa.Scalar:
+    """Return text as a scalar; ``pa.scalar`` would import pandas, which takes longer than all the rest."""
+    return text_array([text]).cast(kind)[0]
 
 
 def output_format(path: str | os.PathLike[str], what: str = "table") -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from covote.tables.formats.exported_answers import ExportedAnswers
 
@@ -122,6 +121,8 @@ def tasks(
 
 def configuration(classes: Sequence[str], shown: str = "item", tag: str = "Text") -> str:
     """Return a labelling configuration that offers these choices about a field of the task's data."""
+    from xml.sax.saxutils import quoteattr  # loads urllib and the http client
+
     choices = "".join(f"    <Choice value={quoteattr(name)}/>\n" for name in classes)
     return (
         f"<View>\n  <{tag} name={quoteattr(OBJECT)} value={quoteattr('$' + shown)}/>\n"
