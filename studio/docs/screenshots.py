@@ -1,10 +1,10 @@
-"""Take the screenshots of the studio for the documentation: studio/docs/images/studio-*.png.
+"""Take the pictures of the studio for the documentation: studio/docs/images/studio-*.png.
 
-    python studio/docs/screenshots.py                # those of the documentation
-    python studio/docs/screenshots.py --all screens  # every screen, phone and desktop, light and dark
+    python -m studio.docs.screenshots                # those of the documentation
+    python -m studio.docs.screenshots --all screens  # every screen, on four sizes, light and dark
 
-It serves the demo from this process at a fixed moment, so that the same code gives the same pictures. It
-needs covote-studio, Playwright and Chromium, as the browser tests do.
+It serves the projects of the gallery, which browser tests look at, too, from this process and at a fixed
+moment, so that the same code gives the same pictures. It needs Playwright and Chromium, as those tests do.
 """
 
 from __future__ import annotations
@@ -16,49 +16,35 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
-from sqlalchemy import select
+from playwright.sync_api import Browser, sync_playwright
 
-from covote_studio.app import create_app
+from covote_studio.app import create_app, create_server
 from covote_studio.context import Studio, open_studio
-from covote_studio.demo import fill
-from covote_studio.people import credentials
-from covote_studio.storage.schema import person
+from studio.tests.browser import gallery
 
 MOMENT = 1_780_484_400.0
 """When the pictures are taken: 3 June 2026, 11:00 UTC."""
 SIZES: dict[str, dict[str, Any]] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+    "small": {"viewport": {"width": 320, "height": 568}, "is_mobile": True, "has_touch": True},
+    "sideways": {"viewport": {"width": 844, "height": 390}, "is_mobile": True, "has_touch": True},
     "desk": {"viewport": {"width": 1200, "height": 800}},
 }
-SHOTS = (
-    ("label", "Dora", "/label", "desk"),
-    ("progress", "owner", "/progress", "desk"),
-    ("review", "owner", "/review", "desk"),
-    ("experts", "owner", "/experts", "desk"),
-)
-"""Name of the picture, who looks, page, size of the screen."""
-EVERY = (
-    *(("owner", one) for one in ("/progress", "/label", "/review", "/review/CONFLICT", "/experts", "/board",
-      "/people", "/people/2", "/items", "/classes", "/classes/1", "/export", "/settings", "/record", "/me",
-      "/start", "/nothing")),
-    ("Dora", "/label"), ("Dora", "/me"), ("", "/login"),
-)  # fmt: skip
+SHOTS = {"label": "label", "progress": "progress", "review": "review-item", "experts": "experts"}
+"""Name of the picture, and of its screen in the gallery."""
+Served = dict[str, tuple[Studio, str]]
 
 
 @contextmanager
-def served(folder: Path, *, demo: bool) -> Iterator[tuple[Studio, str]]:
-    """Serve a project from this process, and give it with its address."""
-    studio = open_studio(folder)
-    if demo:
-        fill(studio)
-    config = uvicorn.Config(create_app(studio), port=0, log_level="warning", timeout_graceful_shutdown=1)
+def served(studio: Studio, app: Any) -> Iterator[tuple[Studio, str]]:
+    """Serve an application from this process, and give its project with its address."""
+    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -68,38 +54,45 @@ def served(folder: Path, *, demo: bool) -> Iterator[tuple[Studio, str]]:
     try:
         yield studio, f"http://{host}:{port}"
     finally:
-        server.should_exit = True
+        server.should_exit = server.force_exit = True
         thread.join()
 
 
-def opened(browser: Browser, studio: Studio, name: str, size: str, scheme: str = "light") -> Page:
-    """Open a browser in which a person is signed in, or nobody."""
+def projects(stack: ExitStack, folder: Path) -> Served:
+    """Serve the projects of the gallery."""
+    town = gallery.town(folder / "town")
+    found = {"town": stack.enter_context(served(town.accounts, create_server(town)))}
+    for name, make in (("clinic", gallery.clinic), ("aviary", gallery.aviary), ("empty", open_studio)):
+        studio = make(folder / name)
+        found[name] = stack.enter_context(served(studio, create_app(studio)))
+    return found
+
+
+def shot(
+    browser: Browser, at: Served, screen: gallery.Screen, size: str, scheme: str, *, whole: bool
+) -> Image.Image:
+    """Return a picture of what is in view, or of the whole page."""
+    studio, address = at[screen.of]
     context = browser.new_context(
-        **SIZES[size], color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1.5
+        **SIZES[size], color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1.25
     )
-    if name:
-        with studio.database.write() as connection:
-            who = connection.execute(select(person.c.id).where(person.c.name == name)).scalar_one()
-            secret = credentials.new_secret(connection, "session", who)
+    if screen.who:
+        secret = gallery.secret_of(studio, screen.who, "session")
         cookie = {"name": studio.cookie, "value": secret, "domain": "127.0.0.1", "path": "/"}
         context.add_cookies([cookie])
-    return context.new_page()
-
-
-def visit(page: Page, studio: Studio, address: str, path: str) -> None:
-    """Go to a page whose pictures are there and whose results are counted."""
-    results = studio.results.refresh()
-    if "CONFLICT" in path and results is not None:
-        doubtful = results.labels.evidence.status.tolist().index(1)
-        path = path.replace("CONFLICT", str(results.items[doubtful]))
-    page.goto(address + path, wait_until="networkidle")
+    page = context.new_page()
+    page.goto(address + gallery.address_of(screen, studio), wait_until="networkidle")
+    if screen.go:
+        screen.go(page)
     page.wait_for_timeout(500)
+    taken = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
+    context.close()
+    return taken
 
 
-def save(page: Page, place: Path, *, whole: bool = False) -> None:
-    """Write what is in view, or the whole page, in 256 colours: a third of the size."""
-    shot = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
-    shot.quantize(256, kmeans=2, dither=Image.Dither.NONE).save(place, optimize=True)
+def save(picture: Image.Image, place: Path) -> None:
+    """Write a picture in 48 colours: a quarter of the size."""
+    picture.quantize(48, kmeans=2, dither=Image.Dither.NONE).save(place, optimize=True)
     print(f"{place}: {place.stat().st_size / 1000:.0f} kB")
 
 
@@ -114,31 +107,20 @@ def main() -> None:
     time.time = lambda: MOMENT + time.monotonic() - began
     target = every or Path(__file__).parent / "images"
     target.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as driver, ExitStack() as stack:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        with served(Path(place) / "farm-box", demo=True) as (studio, address):
-            if every:
-                for size in SIZES:
-                    for scheme in ("light", "dark"):
-                        for name, path in EVERY:
-                            page = opened(browser, studio, name, size, scheme)
-                            visit(page, studio, address, path)
-                            file = f"{path.strip('/').replace('/', '-')}-{name}-{size}-{scheme}.png"
-                            save(page, target / file, whole=True)
-                            page.context.close()
-            else:
-                for shot, name, path, size in SHOTS:
-                    page = opened(browser, studio, name, size)
-                    visit(page, studio, address, path)
-                    save(page, target / f"studio-{shot}.png")
-                    page.context.close()
+        at = projects(stack, Path(place))
         if every:
-            with served(Path(place) / "empty", demo=False) as (studio, address):
-                for size in SIZES:
-                    page = opened(browser, studio, "owner", size)
-                    for path in ("/start", "/items", "/people", "/review", "/label"):
-                        visit(page, studio, address, path)
-                        save(page, target / f"empty-{path[1:]}-{size}.png", whole=True)
+            for size in SIZES:
+                for scheme in ("light", "dark"):
+                    for screen in gallery.SCREENS:
+                        taken = shot(browser, at, screen, size, scheme, whole=True)
+                        save(taken, target / f"{screen.name}-{size}-{scheme}.png")
+        else:
+            screens = {one.name: one for one in gallery.SCREENS}
+            for name, screen in SHOTS.items():
+                taken = shot(browser, at, screens[screen], "desk", "light", whole=False)
+                save(taken, target / f"studio-{name}.png")
         browser.close()
 
 

@@ -5,11 +5,13 @@
 also takes its pictures.
 """
 
+import io
 import os
 import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from covote_studio.context import open_studio
@@ -40,7 +42,10 @@ def photograph(page, name, **part):
     """Take a picture for the tutorial, if somebody asked for pictures."""
     folder = os.environ.get("COVOTE_PICTURES")
     if folder:
-        page.screenshot(path=Path(folder) / f"tutorial-{name}.png", **part)
+        taken = Image.open(io.BytesIO(page.screenshot(**part))).convert("RGB")
+        taken.quantize(128, kmeans=2, dither=Image.Dither.NONE).save(
+            Path(folder) / f"tutorial-{name}.png", optimize=True
+        )
 
 
 def answer(guest, number):
