@@ -32,9 +32,9 @@ from onnx import TensorProto, helper
 import covote
 from covote import Panel
 from covote.labelling.answers_file import AnswersFile
+from covote.labelling.batch_questions import Job, Question, ask, opened
 from covote.labelling.data import DataPlace
 from covote.labelling.preparing import prepare
-from covote.labelling.questions import Job, Question, ask, opened
 from covote.models import open_expert
 
 CLASSES = [f"class-{k}" for k in range(10)]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
-from covote.models.options import calibrated, from_scores
+from covote.models.prompts import calibrated, from_scores
 from covote.tables.stored_answers import StoredAnswers
 
 PROMPT = """These are the topics that customers ask a bank about:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from covote.labelling.asked import Asking
 from covote.labelling.data import DataPlace
 from covote.labelling.label_data import answers_file, label, label_file, request_file
 from covote.labelling.running import ExpertRun, Labelling
+from covote.labelling.strategy import Asking
 
 __all__ = [
     "Asking",

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from covote import atomic
 from covote.arguments import no_file
 from covote.errors import ExpertError, FileError, InputError
+from covote.labelling.batch_questions import BatchQuestion, Reply
 from covote.labelling.data import open_data
 from covote.labelling.preparing import OpenedDataset, facts_of
-from covote.labelling.questions import BatchQuestion, Reply
 from covote.models.batches import selected
 from covote.models.chat import Chat, rows_of
 

@@ -18,10 +18,10 @@ from covote.errors import InputError
 from covote.files import Output, decode_votes
 from covote.files.decoding_files import check_proba
 from covote.labelling.answers_file import ENDING, AnswersFile
-from covote.labelling.asked import EVERYONE, Asking
 from covote.labelling.batch_files import Written
 from covote.labelling.data import DataPlace
 from covote.labelling.running import Labelling, Progress, Run
+from covote.labelling.strategy import EVERYONE, Asking
 from covote.labels import Labels
 from covote.models.kind import Trust
 from covote.panel import Name, Panel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError
 from covote.labelling.answers_file import AnswersFile
+from covote.labelling.batch_questions import ExpertSpec, changed, opened
 from covote.labelling.data import (
     Data,
     DataPlace,
@@ -27,7 +28,6 @@ from covote.labelling.data import (
     refuse_repeated,
     stat_digest,
 )
-from covote.labelling.questions import ExpertSpec, changed, opened
 from covote.models import ModelExpert
 from covote.models.entries import entry, redacted
 from covote.models.kind import Trust

@@ -19,18 +19,18 @@ from covote.asking import Asker, Questions
 from covote.errors import ExpertError, InputError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
-from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.batch_files import Written, read_responses, write_requests
+from covote.labelling.batch_questions import MOST, BatchQuestion, Job, Reply, ask, ask_anywhere, side_by_side
 from covote.labelling.data import DataPlace, Table
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare, together
 from covote.labelling.previewing import SAMPLE
-from covote.labelling.questions import MOST, BatchQuestion, Job, Reply, ask, ask_anywhere, side_by_side
+from covote.labelling.strategy import Asking, asker_for, by_cost, doubtful
 from covote.models import ModelExpert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
-from covote.models.options import calibrated, from_scores
+from covote.models.prompts import calibrated, from_scores
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
 from covote.learn import inputs, sizing, training
-from covote.learn.deciding import FUSED, FittedPanel, decoder_of
+from covote.learn.fitted_panel import FUSED, FittedPanel, decoder_of
 from covote.panel import Name, Panel
 from covote.votes import Votes
 

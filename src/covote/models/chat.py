@@ -1,7 +1,7 @@
 """Language models behind any server that speaks the OpenAI chat-completions protocol.
 
 llama.cpp, vLLM, Ollama, LM Studio and hosted services do. What is asked and how answers are understood is in
-:mod:`covote.models.options`.
+:mod:`covote.models.prompts`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
 from covote.models.connections import REQUESTS, Connections, RequestGroup, without_password
 from covote.models.kind import NUMBER, SECONDS, SWITCH, TEXT, Kind, Option, Setting, whole
-from covote.models.options import PROMPT, Options, TokenProbabilities, from_scores
+from covote.models.prompts import PROMPT, Options, TokenProbabilities, from_scores
 from covote.models.understanding import NO_ANSWER, ModelAnswers
 from covote.panel import Name
 from covote.votes import NONE_OF_MINE
@@ -72,7 +72,7 @@ class Chat:
     url
         Where the protocol begins: ``http://localhost:8080/v1``.
     knows, prompt, describe, examples, seed, shuffle
-        What is asked; see :class:`covote.models.options.Options`.
+        What is asked; see :class:`covote.models.prompts.Options`.
     name
         Which model the server shall use, if it has several.
     key_env

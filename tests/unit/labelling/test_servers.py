@@ -19,7 +19,7 @@ import pytest
 from covote import Panel
 from covote.errors import ExpertError
 from covote.labelling import Asking, label_file
-from covote.labelling.questions import side_by_side
+from covote.labelling.batch_questions import side_by_side
 from covote.models.connections import REQUESTS, RequestGroup
 from covote.models.inference_server import Server
 
@@ -178,7 +178,7 @@ class Interrupted(ThreadPoolExecutor):
 
 @pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch):
-    monkeypatch.setattr("covote.labelling.questions.ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr("covote.labelling.batch_questions.ThreadPoolExecutor", Interrupted)
     server = Server(models.panel().models[0]["use"])
     ended = threading.Event()
 

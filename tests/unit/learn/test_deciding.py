@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from covote import Panel, decode
 from covote.decoding import DECODERS
 from covote.errors import InputError
-from covote.learn import PanelClassifier, deciding
+from covote.learn import PanelClassifier, fitted_panel
 from tests.unit.learn.experts import LOGISTIC, Remembers
 
 # Decoders and probabilities
@@ -151,7 +151,7 @@ def test_items_are_labelled_in_parts(monkeypatch, named):
     X, y, X_new, _ = named
     model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
     expected = model.predict(X_new), model.predict_proba(X_new), model.decision_function(X_new)
-    monkeypatch.setattr(deciding, "MOST_VOTES", 700)
+    monkeypatch.setattr(fitted_panel, "MOST_VOTES", 700)
     assert np.array_equal(model.predict(X_new), expected[0])
     assert np.allclose(model.predict_proba(X_new), expected[1])
     assert np.allclose(model.decision_function(X_new), expected[2])

@@ -13,7 +13,7 @@ import pytest
 
 from covote.errors import ExpertError, InputError
 from covote.models import NO_ANSWER, open_expert
-from covote.models.options import NONE, Options, calibrated, from_scores
+from covote.models.prompts import NONE, Options, calibrated, from_scores
 from covote.votes import NONE_OF_MINE
 from tests.chat_stub import Stub
 
