@@ -531,3 +531,22 @@ def test_a_user_who_answers_twice_in_argilla_gives_two_answers(tmp_path):
         ("i1", "ann", "robin"),
         ("i1", "ann", "wren"),
     ]
+
+
+def test_truth_values_among_numbers_are_text(tmp_path):
+    def mixed(records):
+        for record, value in zip(records, (True, 1, 2), strict=True):
+            record["fields"]["is_day"] = value
+
+    table = TableFile(changed(tmp_path, "argilla.json", mixed), exports=True).table()
+    assert set(table.column("is_day").to_pylist()) == {"True", "1", "2"}
+
+
+@pytest.mark.parametrize("score", [2**70, 10**400, "0.5", [0.5]])
+def test_a_score_that_is_none_is_refused_in_one_line(tmp_path, score):
+    place = tmp_path / "predicted.json"
+    choice = {"from_name": "bird", "to_name": "x", "type": "choices", "value": {"choices": ["robin"]}}
+    said = {"model_version": "net", "score": score, "result": [choice]}
+    place.write_text(json.dumps([{"id": 1, "data": {}, "annotations": [], "predictions": [said]}]))
+    with pytest.raises(FileError, match="record 1 is not as that tool writes it"):
+        TableFile(place, exports=True)

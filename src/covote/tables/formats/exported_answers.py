@@ -78,7 +78,8 @@ class ExportedAnswers:
         for name in (item, expert):
             if not _is_plain(name) or isinstance(name, bool):
                 raise TypeError(f"{name!r} is not a name")
-        is_sound = isinstance(probability, float | int | None) and isinstance(more, Mapping | None)
+        is_score = isinstance(probability, float | None) or abs(probability) < 1 << 53
+        is_sound = is_score and isinstance(more, Mapping | None)
         if not is_sound or not all(isinstance(question, str) for question in answers):
             raise TypeError("a score, further columns or a question of another type")
         labels: dict[str, str | None] = {}
@@ -158,7 +159,7 @@ def _is_plain(value: Any) -> bool:
 def _column(values: Sequence[Any]) -> pa.Array:
     """Return names as integers if all are, else as text."""
     known = [value for value in values if value is not None]
-    if known and all(isinstance(value, int) and abs(value) < 1 << 63 for value in known):
+    if known and all(type(value) is int and abs(value) < 1 << 63 for value in known):
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
