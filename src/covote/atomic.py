@@ -81,7 +81,7 @@ def check_apart(
     read = [Path(re.sub(r"(?i)(\.xlsx)#.+", r"\1", os.fspath(p))) for p in inputs if p is not None]
     written: list[Path] = []
     for path in (Path(path) for path in outputs if path is not None):
-        if any(_same(path, other) for other in written):
+        if any(_same(path, other) or _alike(path, other) for other in written):
             raise InputError(f"two files cannot both be written to {path}; choose another place for one")
         for source in read:
             if _same(path, source):
@@ -89,6 +89,11 @@ def check_apart(
                     f"the output {path} would overwrite the input {source}; choose another place for it"
                 )
         written.append(path)
+
+
+def _alike(one: Path, other: Path) -> bool:
+    """Whether paths differ in case only, which is one file on many systems."""
+    return os.path.realpath(one).casefold() == os.path.realpath(other).casefold()
 
 
 def _same(one: Path, other: Path) -> bool:

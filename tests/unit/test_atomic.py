@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from covote import atomic
+from covote.errors import InputError
 
 CALLS = ("fsync", "link", "replace", "rename")
 
@@ -53,3 +54,12 @@ def test_a_disk_that_fails_while_it_is_flushed_leaves_the_old_file(tmp_path, mon
     with pytest.raises(atomic.FileError, match=r"cannot write .*labels.csv: Input/output error"):
         atomic.write_text(tmp_path / "labels.csv", "new")
     assert (tmp_path / "labels.csv").read_text() == "old"
+
+
+def test_outputs_that_differ_in_case_only_are_rejected(tmp_path):
+    with pytest.raises(InputError, match="two files cannot both be written"):
+        atomic.check_apart([tmp_path / "labels.csv", tmp_path / "Labels.csv"], [])
+    (tmp_path / "labels.csv").touch()
+    (tmp_path / "Labels.csv").touch()
+    with pytest.raises(InputError, match="two files cannot both be written"):
+        atomic.check_apart([tmp_path / "labels.csv", tmp_path / "Labels.csv"], [])

@@ -194,7 +194,7 @@ def _configurations(panel: Panel, folder: Path, shown: str, none: str) -> list[P
     for name, known in zip(panel.names, panel.blocks(), strict=True):
         plain = re.sub(r"[^\w.-]+", "_", str(name)).strip(".")
         file = folder / f"{plain or '_'}.xml"
-        if file in files:
+        if any(str(file).casefold() == str(other).casefold() for other in files):  # one file on many systems
             raise InputError(f"two experts would both be written to {file}; rename one of them")
         classes = [*map(str, known), *([] if len(known) == len(panel.classes) else [none])]
         files[file] = label_studio.configuration(classes, shown, _TAGS.get(shown, "Text"))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +54,19 @@ PRAGMA user_version = {VERSION};
 """
 
 
+def sqlite_address(path: PurePath) -> str:
+    """Return the address of an absolute path for SQLite, which knows no names of servers.
+
+    >>> from pathlib import PurePosixPath, PureWindowsPath
+    >>> sqlite_address(PurePosixPath("/data/a b.sqlite")), sqlite_address(PureWindowsPath("C:/a.sqlite"))
+    ('file:///data/a%20b.sqlite', 'file:///C:/a.sqlite')
+    >>> sqlite_address(PureWindowsPath("//server/share/a.sqlite"))
+    'file:////server/share/a.sqlite'
+    """
+    place = path.as_posix()
+    return f"file://{'' if place.startswith('/') else '/'}{quote(os.fsencode(place), safe='/:')}"
+
+
 class StoredAnswers:
     """An open file of answers.
 
@@ -70,7 +85,7 @@ class StoredAnswers:
             raise FileError(f"{path} is a folder; answers are kept in a file: choose another name")
         with self.errors_as_messages():
             mode = "rwc" if self._writes else "ro"
-            place = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode={mode}"
+            place = ":memory:" if path is None else f"{sqlite_address(path.absolute())}?mode={mode}"
             # A stream of votes may end in another thread than it began in, though never in two at once.
             self._db = sqlite3.connect(
                 place, timeout=0, isolation_level=None, uri=True, check_same_thread=False

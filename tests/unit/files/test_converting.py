@@ -176,8 +176,9 @@ def test_names_that_are_markup_stay_names(tmp_path):
     assert xml.parse(file).getroot().find("Choices")[0].attrib["value"] == '<x> & "y"'
 
 
-def test_experts_whose_files_would_be_one_are_rejected(tmp_path):
-    Panel.from_blocks({"a/b": ["x", "y"], "a b": ["x", "y"]}).save(tmp_path / "panel.toml")
+@pytest.mark.parametrize("names", [("a/b", "a b"), ("Ann", "ann")])
+def test_experts_whose_files_would_be_one_are_rejected(tmp_path, names):
+    Panel.from_blocks({name: ["x", "y"] for name in names}).save(tmp_path / "panel.toml")
     with pytest.raises(InputError, match="two experts would both be written"):
         convert(tmp_path / "panel.toml", tmp_path / "out")
     assert not (tmp_path / "out").exists()
