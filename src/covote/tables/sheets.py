@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import os
 import posixpath
 import re
@@ -240,24 +241,26 @@ def write_sheet(
 
     kept = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     written = [[_written(value) for value in row] for row in rows]
-    with Path(path).open("wb") as file:
-        book = xlsxwriter.Workbook(file, kept)
-        page = book.add_worksheet("covote")
-        for number, row in enumerate(written):
-            page.write_row(number, 0, row)
-        if written:
-            page.set_row(0, None, book.add_format({"bold": True}))
-            page.freeze_panes(1, 0)
-            page.autofilter(0, 0, len(written) - 1, len(written[0]) - 1)
-        for column in range(len(written[0]) if written else 0):
-            longest = max(len(str(row[column])) for row in written[:_MEASURED] if row[column] is not None)
-            page.set_column(column, column, min(max(longest, 6) + 2, _WIDEST))
-        for place, (name, listed) in enumerate((choices or {}).items()):
-            _offer(book, page, place, written[0].index(name), len(written), listed)
-        try:
-            book.close()
-        except XlsxWriterException as error:
-            raise FileError(f"cannot write {path}: {error}") from error
+    # In memory: an archive that a full disk cuts off would complain when it is closed for the second time.
+    packed = io.BytesIO()
+    book = xlsxwriter.Workbook(packed, {**kept, "in_memory": True})
+    page = book.add_worksheet("covote")
+    for number, row in enumerate(written):
+        page.write_row(number, 0, row)
+    if written:
+        page.set_row(0, None, book.add_format({"bold": True}))
+        page.freeze_panes(1, 0)
+        page.autofilter(0, 0, len(written) - 1, len(written[0]) - 1)
+    for column in range(len(written[0]) if written else 0):
+        longest = max(len(str(row[column])) for row in written[:_MEASURED] if row[column] is not None)
+        page.set_column(column, column, min(max(longest, 6) + 2, _WIDEST))
+    for place, (name, listed) in enumerate((choices or {}).items()):
+        _offer(book, page, place, written[0].index(name), len(written), listed)
+    try:
+        book.close()
+    except XlsxWriterException as error:
+        raise FileError(f"cannot write {path}: {error}") from error
+    Path(path).write_bytes(packed.getbuffer())
 
 
 def _offer(book: Any, page: Any, place: int, column: int, rows: int, listed: Sequence[str]) -> None:
