@@ -202,9 +202,9 @@ def _reads(command: Callable[..., None], added: list[inspect.Parameter]) -> Call
 
     @wraps(command)
     def reading_first(*args: Any, **kwargs: Any) -> None:
-        said = {one.name.removeprefix(_PREFIX): kwargs.pop(one.name) for one in added}
-        said["blank"] = tuple(said["blank"] or ())
-        command(*args, reading=ReadOptions(**said), **kwargs)
+        values = {one.name.removeprefix(_PREFIX): kwargs.pop(one.name) for one in added}
+        values["blank"] = tuple(values["blank"] or ())
+        command(*args, reading=ReadOptions(**values), **kwargs)
 
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

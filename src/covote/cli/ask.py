@@ -169,10 +169,10 @@ def _converse(panel: Panel, rule: str, state: Path | None) -> None:
     output.say(f"Answer with {_HELP}.")
     waiting = list(asker.waiting())
     while waiting or (waiting := list(asker.next(1))):
-        said = _prompt(asker, waiting[0])
-        if said == "quit":
+        text = _prompt(asker, waiting[0])
+        if text == "quit":
             break
-        waiting = _taken(asker, waiting[0], said)
+        waiting = _take_answer(asker, waiting[0], text)
         if state is not None:
             asker.save(state)
 
@@ -190,16 +190,16 @@ def _prompt(asker: Asker, question: Question) -> str:
         return "quit"
 
 
-def _taken(asker: Asker, question: Question, said: str) -> list[Question]:
+def _take_answer(asker: Asker, question: Question, text: str) -> list[Question]:
     """Take one answer; return the question that is asked next, if it is known."""
     names = {str(name): name for name in asker.panel.classes}
     try:
-        if said == "undo" and said not in names:
+        if text == "undo" and text not in names:
             asker.undo()  # the question on the screen
             if asker.answers:
                 asker.undo()
             return []
-        answer = None if said == "skip" else "none of mine" if said == "none" else names.get(said, said)
+        answer = None if text == "skip" else "none of mine" if text == "none" else names.get(text, text)
         asker.tell(question.item, question.expert, answer)
     except CovoteError as error:
         output.say(str(error))

@@ -136,10 +136,10 @@ def _check_votes(
             found = file.problems
             problems, details, notes = found.problems, found.to_dict(), file.notes()
             details["shape"] = file.shape
-            silent, unsaid = unanswered(read)
-            notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
-            notes += [f"classes without an answer: {some_of(unsaid)}"] if unsaid else []
-            unknown = found.unknown_names(silent)
+            no_answer, unused = unanswered(read)
+            notes += [f"experts without an answer: {some_of(no_answer)}"] if no_answer else []
+            notes += [f"classes without an answer: {some_of(unused)}"] if unused else []
+            unknown = found.unknown_names(no_answer)
             if fix is not None and unknown:
                 _write_names(fix, unknown)
     if as_json:

@@ -158,24 +158,24 @@ def _to_review(doubt: ExpectedErrors) -> str:
     """Say how many labels are expected to be wrong, and how many items to look at."""
     labels = doubt.items - doubt.open
     if doubt.expected < 0.5:
-        said = f"Probably fewer than one of {labels:,} labels is wrong."
+        sentence = f"Probably fewer than one of {labels:,} labels is wrong."
     else:
         number = f"{doubt.expected:,.0f}"
         are = "is" if number == "1" else "are"
-        said = (
+        sentence = (
             f"About {number} of {labels:,} labels ({_rounded(doubt.expected / labels)}) {are} probably wrong."
         )
     most = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
     now = _rounded((doubt.expected + doubt.open) / doubt.items)
     steps = [(number, 1 - goal) for number, goal in most.items() if number and f"{1 - goal:.0%}" != now]
     if not steps:
-        return said
+        return sentence
     (first, left), *more = steps
     items = "most doubtful item" if first == 1 else f"{first:,} most doubtful items"
     items = f"all {first:,} items" if first == doubt.items > 1 else f"the {items}"
     this = "wrong and missing labels" if doubt.open else "this"
     rest = "".join(f", checking {number:,} to {error:.0%}" for number, error in more)
-    return f"{said} Checking {items} should bring {this} to {left:.0%}{rest} (--review FILE)."
+    return f"{sentence} Checking {items} should bring {this} to {left:.0%}{rest} (--review FILE)."
 
 
 def _rounded(share: float) -> str:

@@ -155,8 +155,8 @@ def warnings_as_lines() -> Iterator[None]:
 def panel_dict(panel: Panel) -> dict[str, Any]:
     """Return a panel and its certificate, for JSON."""
     proof = panel.certificate
-    told = None if proof is None else {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
-    return {**panel.to_dict(), "covers": panel.redundancy, "certificate": told}
+    certificate = None if proof is None else {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
+    return {**panel.to_dict(), "covers": panel.redundancy, "certificate": certificate}
 
 
 def check_places(

@@ -127,9 +127,11 @@ def _answers(
         found = Votes.load(source, panel, reading=reading)
     table = found.to_arrow()
     known = list(map(str, found.panel.classes))
-    said = dict.fromkeys(str(name) for name in table.column("label").unique().to_pylist() if name is not None)
+    answered = dict.fromkeys(
+        str(name) for name in table.column("label").unique().to_pylist() if name is not None
+    )
     # The answers may also be "none of mine".
-    return table, [*known, *(name for name in said if name not in known)], file.notes
+    return table, [*known, *(name for name in answered if name not in known)], file.notes
 
 
 def _records(

@@ -52,9 +52,9 @@ class Outcome:
 
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
     known. `notes` describe how the file was read, where that is not obvious, and `dropped` what was left out
-    with ``unknown="drop"``. `looks` are the first items of the review list. `better` says which method is
-    significantly better on the gold items than the default, if one is; `findings` what the method found out
-    about the answers.
+    with ``unknown="drop"``. `review_head` has the first items of the review list. `better` says which method
+    is significantly better on the gold items than the default, if one is; `findings` what the method found
+    out about the answers.
     """
 
     panel: Panel
@@ -177,25 +177,27 @@ def _assumed(given: Panel | str | os.PathLike[str], found: Panel) -> list[str]:
     """Return notes on what is assumed about the panel."""
     if given == "all":
         return [
-            f"every expert is assumed to know every class ({_who(found)}); say who knows what with --panel"
+            f"every expert is assumed to know every class ({_sizes(found)}); say who knows what with --panel"
         ]
     if given == "infer":
-        return [f"every expert is assumed to know exactly the labels they gave in this file ({_who(found)})"]
+        return [
+            f"every expert is assumed to know exactly the labels they gave in this file ({_sizes(found)})"
+        ]
     return []
 
 
-def _who(panel: Panel) -> str:
+def _sizes(panel: Panel) -> str:
     """Return how many experts and classes the votes name, and two of them that may be the same."""
     experts, classes = len(panel), len(panel.classes)
-    said = f"{experts:,} expert{'s' * (experts != 1)}, {classes:,} class{'es' * (classes != 1)}"
+    sizes = f"{experts:,} expert{'s' * (experts != 1)}, {classes:,} class{'es' * (classes != 1)}"
     first: dict[str, Name] = {}
     for name in (*panel.names, *panel.classes):
         other = first.setdefault(fold_accents(str(name)), name)
         if other != name:
             return (
-                f"{said}, though {other!r} and {name!r} differ only in case, blanks or accents: see --rename"
+                f"{sizes}, though {other!r} and {name!r} differ only in case, blanks or accents: see --rename"
             )
-    return said
+    return sizes
 
 
 class VoteSource(Protocol):

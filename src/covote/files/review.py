@@ -284,11 +284,11 @@ def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
     if not len(tied):
         return found
     names = classes.to_pylist()
-    said = found.to_pylist()
+    shown = found.to_pylist()
     for n, best in zip(tied.tolist(), labels.tied_indices(tied), strict=True):
         own = [k for k in (labels.index[n],) if k >= 0]
-        said[n] = " | ".join(names[k] for k in dict.fromkeys([*own, *best.tolist()]))
-    return text_array(said)
+        shown[n] = " | ".join(names[k] for k in dict.fromkeys([*own, *best.tolist()]))
+    return text_array(shown)
 
 
 def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
@@ -296,11 +296,9 @@ def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
     rows = votes.rows
     ragged = rows.votes.ragged
     experts = text_array(map(str, votes.panel.names))
-    said = [
-        _decoded(names_at(ragged.expert, experts)),
-        _decoded(names_at(ragged.label, classes, "none of mine")),
-    ]
-    each = pc.binary_join_element_wise(*said, ": ")
+    names = _decoded(names_at(ragged.expert, experts))
+    answers = _decoded(names_at(ragged.label, classes, "none of mine"))
+    each = pc.binary_join_element_wise(names, answers, ": ")
     found = pc.binary_join(pa.ListArray.from_arrays(arrow_array(ragged.indptr.astype(np.int32)), each), "; ")
     return found if rows.inverse is None else found.take(arrow_array(rows.inverse))
 

@@ -81,11 +81,11 @@ def read_gold(
         ids = whole if len(whole) == len(ids) else ids
     gold: dict[Any, Name] = {}
     names = (name for some in ids for name in some.to_pylist())
-    for row, name, said in zip(numbers, names, labels, strict=True):
-        if said is not None and gold.setdefault(name, said) != said:
+    for row, name, known_class in zip(numbers, names, labels, strict=True):
+        if known_class is not None and gold.setdefault(name, known_class) != known_class:
             raise InputError(
-                f"{source.path}, row {row}: item {name!r} is {said!r} here and {gold[name]!r} before; keep "
-                "one of them"
+                f"{source.path}, row {row}: item {name!r} is {known_class!r} here and {gold[name]!r} before; "
+                "keep one of them"
             )
     if required and not gold:
         raise InputError(f"{source.path} has no gold items: it has no rows with a label")

@@ -136,11 +136,11 @@ def with_probabilities(
     index = {str(one): k for k, one in enumerate(panel.classes)}
     order = np.argsort([index[one] for one in stored.classes])
     rows = np.array([place[item] for item in stored.items], dtype=np.intp)
-    said = stored.probability.max(axis=1) > 0
+    answered = stored.probability.max(axis=1) > 0
     known = np.sort([index[one] for one in stored.classes])
-    inside = stored.probability[:, order][said]
-    columns[rows[said], i] = known[inside.argmax(axis=1)]
-    probability[np.ix_(rows[said], np.flatnonzero(owner == i))] = np.minimum(inside, 1)
+    inside = stored.probability[:, order][answered]
+    columns[rows[answered], i] = known[inside.argmax(axis=1)]
+    probability[np.ix_(rows[answered], np.flatnonzero(owner == i))] = np.minimum(inside, 1)
     return Votes.from_dense(columns, panel, items=[*ids, *new], probabilities=probability)
 
 

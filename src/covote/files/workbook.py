@@ -59,8 +59,8 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
             "expert, a column for each class, and an x where the expert knows the class"
         )
     rest = {name: rows for name, rows in sheets.items() if name != knows}
-    said = answers_sheet(rest)
-    if said is None:
+    answered = answers_sheet(rest)
+    if answered is None:
         raise InputError(
             f"{path} has no sheet of answers (it has: {listed}); add one with a row for each item and a "
             "column for each expert"
@@ -71,14 +71,14 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     experts, classes = panel.knows.shape
     notes = [f"sheet {knows!r}: {experts} experts and {classes} classes"]
     notes += [str(warning.message) for warning in caught]
-    golden = gold_sheet({name: rows for name, rows in rest.items() if name != said})
-    head = rest[said][heading_row(rest[said])]
+    golden = gold_sheet({name: rows for name, rows in rest.items() if name != answered})
+    head = rest[answered][heading_row(rest[answered])]
     column = next((name for name in head if is_called(name, GOLD)), None) if golden is None else None
     reading = ReadOptions(unknown="drop", gold_column=column)
-    answers = f"{path}#{said}"
+    answers = f"{path}#{answered}"
     file = VoteFile(answers, panel, reading)
     votes = file.examine()
-    notes.append(f"sheet {said!r}: {len(votes):,} items")
+    notes.append(f"sheet {answered!r}: {len(votes):,} items")
     fixed = {old: new for old, new in file.problems.unknown_names(unanswered(votes)[0]).items() if new}
     if fixed:
         notes.append(f"read as misspelt: {some_of([f'{old!r} as {new!r}' for old, new in fixed.items()])}")

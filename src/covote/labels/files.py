@@ -34,9 +34,9 @@ def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> 
     found = labels.arrow_columns()
     chosen = (FOR_PEOPLE if people else ("all",)) if columns is None else tuple(columns)
     chosen = tuple(found) if chosen == ("all",) else chosen
-    strange = [name for name in chosen if name not in found]
-    if strange:
-        raise InputError(f"labels have no column {strange[0]!r}; choose from {', '.join(found)}")
+    unknown = [name for name in chosen if name not in found]
+    if unknown:
+        raise InputError(f"labels have no column {unknown[0]!r}; choose from {', '.join(found)}")
     if people:
         found["confidence"] = two_digits(labels.evidence.confidence)
     return pa.RecordBatch.from_arrays([found[name] for name in chosen], names=list(chosen))
@@ -87,9 +87,9 @@ def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:
 
     def index(name: str) -> NDArray[np.int64]:
         texts = [None if value is None else str(value) for value in values(name)]
-        strange = [text for text in texts if text is not None and text not in places]
-        if strange:
-            raise InputError(f"{source.path}: {strange[0]!r} is not a class of the panel")
+        unknown = [text for text in texts if text is not None and text not in places]
+        if unknown:
+            raise InputError(f"{source.path}: {unknown[0]!r} is not a class of the panel")
         return np.array([NO_LABEL if text is None else places[text] for text in texts], np.int64)
 
     def numbers(name: str, missing: float) -> NDArray[Any]:
@@ -99,9 +99,9 @@ def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:
     label = index("label")
     evidence = None
     if {"confidence", "status"} <= set(source.names):
-        strange = sorted({str(text) for text in values("status") if text not in codes})
-        if strange:
-            raise InputError(f"{source.path}: {strange[0]!r} is not one of {', '.join(STATUSES)}")
+        unknown = sorted({str(text) for text in values("status") if text not in codes})
+        if unknown:
+            raise InputError(f"{source.path}: {unknown[0]!r} is not one of {', '.join(STATUSES)}")
         evidence = Evidence(
             numbers("confidence", np.nan).astype(np.float32),
             numbers("margin", np.nan).astype(np.float32),

@@ -39,7 +39,7 @@ def write_report(
     """Write a report with pictures to one HTML file, completely or not at all.
 
     It shows the quality of the labels: a headline, how sure they are, how often experts agree with them,
-    which classes are confused, and the items that are worth a second look.
+    which classes are confused, and the items that are worth a second item.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "heat": charts.inline(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
         if pairs.both.size and len(panel.classes) > 1
         else "",
-        "looks": [
+        "review_head": [
             (
-                look,
-                *group_answers(panel, look.candidates, look.answers),
-                advice(panel, look.status, look.label, look.tied, look.answers),
+                item,
+                *group_answers(panel, item.candidates, item.answers),
+                advice(panel, item.status, item.label, item.tied, item.answers),
             )
-            for look in outcome.review_head
+            for item in outcome.review_head
         ],
         "doubtful": tally.experts.unreliable(),
     }
@@ -156,8 +156,8 @@ def headline(tally: Tally, doubt: ExpectedErrors) -> str:
         return "There are no items."
     open_items = tally.unlabelled
     labelled = tally.items - open_items
-    said = "All" if not open_items else f"{labelled:,} of"
-    parts = [f"{said} {tally.items:,} items {'have' if labelled != 1 else 'has'} a label"]
+    which = "All" if not open_items else f"{labelled:,} of"
+    parts = [f"{which} {tally.items:,} items {'have' if labelled != 1 else 'has'} a label"]
     if tally.items == 1:
         parts = ["The only item has no label" if open_items else "The only item has a label"]
     elif open_items:
@@ -175,7 +175,7 @@ def headline(tally: Tally, doubt: ExpectedErrors) -> str:
 
 
 def _review(tally: Tally, doubt: ExpectedErrors) -> dict[str, Any]:
-    """Return how many labels are expected to be wrong, and how many items to look at; empty if unknown."""
+    """Return how many labels are expected to be wrong, and how many items to item at; empty if unknown."""
     if not tally.calibrated:
         return {}
     first = [n for n in (10, 25, 100, 1000) if n < doubt.items]
