@@ -176,7 +176,7 @@ class Reports:
         Items of an `untyped` table become integers if all of them are written as integers.
         """
         panel = reader.panel
-        reader.problems.count(int(np.count_nonzero(codes.who >= 0)))
+        reader.problems.count(int(np.count_nonzero(codes.expert >= 0)))
         found = codes.item.dictionary_encode()
         ids, at = found.dictionary, np.from_dlpack(found.indices).astype(np.int64)
         whole = whole_ids(ids) if untyped else None
@@ -185,8 +185,8 @@ class Reports:
         if wide:
             _refuse_repeated(reader, codes, at, names)
         asked = np.zeros((len(names), len(panel)), dtype=np.bool_)
-        heard = codes.who >= 0
-        item, who, what = at[heard], codes.who[heard].astype(np.int64), codes.what[heard].astype(np.int64)
+        valid = codes.expert >= 0
+        item, who, what = at[valid], codes.expert[valid].astype(np.int64), codes.label[valid].astype(np.int64)
         asked[item, who] = True
         declined = np.zeros_like(asked)
         declined[item[what < 0], who[what < 0]] = True
@@ -194,7 +194,7 @@ class Reports:
         if len(both):
             p = both[0]
             reader.problems.add_fault(
-                f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
+                f"row {codes.row[valid][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
                 f"for item {names[item[p]]!r}, but also answered {reader.options.none!r}; remove one"
             )
         named = what >= 0

@@ -427,5 +427,5 @@ def joined(parts: Sequence[Votes]) -> Votes:
         ragged = Ragged(frozen(indptr), frozen(expert), frozen(label))
         return votes(panel, None, ragged, 0, size, complete, ids=ids)
     given = [own_probabilities(part.to_ragged()) for part in parts]
-    chances = np.concatenate([per_class if vote is None else vote for vote, per_class, _ in given])
-    return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=chances)
+    probabilities = np.concatenate([per_class if vote is None else vote for vote, per_class, _ in given])
+    return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=probabilities)

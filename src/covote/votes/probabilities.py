@@ -156,16 +156,16 @@ def checked_column(
         values = np.full(starts[-1], np.nan, dtype=np.float32)
         values[~empty[owner]] = column.flatten()
         column = pa.LargeListArray.from_arrays(starts, values)
-    chances = np.asarray(values, dtype=np.float32)
-    wrong = np.flatnonzero(((chances < 0) | (chances > 1)) & voted[owner])
+    numbers = np.asarray(values, dtype=np.float32)
+    wrong = np.flatnonzero(((numbers < 0) | (numbers > 1)) & voted[owner])
     if len(wrong):
         more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
         raise InputError(
-            f"row {rows[int(owner[wrong[0]])]}: {chances[wrong[0]]} is not a probability between 0 and 1; "
+            f"row {rows[int(owner[wrong[0]])]}: {numbers[wrong[0]]} is not a probability between 0 and 1; "
             f"correct it or remove the row{more}"
         )
     if lists:
-        found = contradiction(chances, starts, who, what, panel)
+        found = contradiction(numbers, starts, who, what, panel)
         if found is not None:
             raise InputError(f"row {rows[found[0]]}: {found[1]}")
     return column

@@ -80,8 +80,8 @@ class TableProblems:
     """
 
     panel: Panel
-    who: Matcher
-    what: Matcher
+    expert_names: Matcher
+    class_names: Matcher
     where: str = ""
     experts: dict[str, Count] = field(default_factory=dict)
     labels: dict[str, Count] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class TableProblems:
         if lost is not None:
             more = f" ({lost.answers:,} rows have none)" if lost.answers > 1 else ""
             self.add_fault(f"row {lost.row}: no item; give every row an item{more}", "no item")
-        for matcher in (self.who, self.what):
+        for matcher in (self.expert_names, self.class_names):
             for sentence in matcher.ambiguous_spellings() if matcher.ambiguous else ():
                 self.add_fault(sentence)
 
@@ -165,17 +165,18 @@ class TableProblems:
         return [*self._unknown(), *self.others]
 
     def _unknown(self) -> list[str]:
-        who, what = (f"the panel has: {some_of(m.names)}" for m in (self.who, self.what))
+        experts = f"the panel has: {some_of(self.panel.names)}"
+        classes = f"the panel has: {some_of(self.panel.classes)}"
         found = []
         if self.columns:
-            named = [f"{shown(n)}{self.who.suggestion(n)}" for n in self.columns]
-            found.append(f"columns of answers whose expert is not in the panel ({who}): {_some(named)}")
+            named = [f"{shown(n)}{self.expert_names.suggestion(n)}" for n in self.columns]
+            found.append(f"columns of answers whose expert is not in the panel ({experts}): {_some(named)}")
         if self.experts:
-            named = [f"{shown(n)} ({c}){self.who.suggestion(n)}" for n, c in _most(self.experts)]
-            found.append(f"experts that are not in the panel ({who}): {_some(named)}")
+            named = [f"{shown(n)} ({c}){self.expert_names.suggestion(n)}" for n, c in _most(self.experts)]
+            found.append(f"experts that are not in the panel ({experts}): {_some(named)}")
         if self.labels:
-            named = [f"{shown(n)} ({c}){self.what.suggestion(n)}" for n, c in _most(self.labels)]
-            found.append(f"labels that are not classes of the panel ({what}): {_some(named)}")
+            named = [f"{shown(n)} ({c}){self.class_names.suggestion(n)}" for n, c in _most(self.labels)]
+            found.append(f"labels that are not classes of the panel ({classes}): {_some(named)}")
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
             if len(named) == 1:
@@ -244,7 +245,7 @@ class TableProblems:
         An expert who has answers is not meant by another name, so only those in `silent` are.
         """
         found = {name: certain(name, silent) for name in (*self.columns, *self.experts)}
-        return found | {name: certain(name, self.what.names) for name in self.labels}
+        return found | {name: certain(name, self.class_names.names) for name in self.labels}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problems as a dict, for programs."""
@@ -258,8 +259,8 @@ class TableProblems:
         return {
             "answers": self.answers,
             "dropped": self.dropped,
-            "unknown_experts": listed(self.experts, self.who) + listed(self.columns, self.who),
-            "unknown_labels": listed(self.labels, self.what),
+            "unknown_experts": listed(self.experts | self.columns, self.expert_names),
+            "unknown_labels": listed(self.labels, self.class_names),
             "outside": [
                 {"expert": expert, "label": label, "answers": count.answers, "row": count.row}
                 for (expert, label), count in _most(self.outside)

@@ -48,8 +48,8 @@ class IndexedRows(NamedTuple):
     ----------
     item
         The ids, or the positions of the items.
-    who, what
-        Expert and class; both are -1 if a row is not a vote.
+    expert, label
+        Indices; both are -1 if a row is not a vote.
     row
         The number of each row in its table.
     probability
@@ -57,8 +57,8 @@ class IndexedRows(NamedTuple):
     """
 
     item: Any
-    who: NDArray[Any]
-    what: NDArray[Any]
+    expert: NDArray[Any]
+    label: NDArray[Any]
     row: NDArray[Any]
     probability: pa.Array | None = None
 
@@ -69,10 +69,10 @@ class IndexedRows(NamedTuple):
 
         if len(parts) == 1:
             return parts[0]
-        item, who, what, row, probability = zip(*parts, strict=True)
+        item, expert, label, row, probability = zip(*parts, strict=True)
         ids = np.concatenate(item) if isinstance(item[0], np.ndarray) else pa.concat_arrays(item)
         values = None if probability[0] is None else pa.concat_arrays(probability)
-        return IndexedRows(ids, np.concatenate(who), np.concatenate(what), np.concatenate(row), values)
+        return IndexedRows(ids, np.concatenate(expert), np.concatenate(label), np.concatenate(row), values)
 
 
 class Reader:
@@ -177,7 +177,7 @@ class Reader:
     def _add_long(self, columns: Sequence[Any], rows: NDArray[Any]) -> None:
         """Add rows that have the columns item, expert, label, and perhaps probabilities."""
         found = self.index(columns, rows)
-        self.problems.count(int(np.count_nonzero(found.who >= 0)))
+        self.problems.count(int(np.count_nonzero(found.expert >= 0)))
         self._items.add(found.item)
         self._parts.append(found._replace(item=None))
         self._bytes += sum(array.nbytes for array in found[1:] if array is not None)
@@ -193,16 +193,16 @@ class Reader:
             columns, rows = [flat(column).filter(arrow_mask(keep)) for column in columns], rows[keep]
         expert_code, experts, expert_row = self.experts.codes(columns[1])
         label_code, labels, label_row = self.classes.codes(columns[2])
-        who, what = (
+        expert, label = (
             code.astype(smallest_int(size)).take(row)
             for code, row, size in (
                 (expert_code, expert_row, len(panel)), (label_code, label_row, len(panel.classes))
             )
         )  # fmt: skip
         width = len(panel.classes) + 4
-        pair = who.astype(smallest_int((len(panel) + 4) * width))
+        pair = expert.astype(smallest_int((len(panel) + 4) * width))
         pair *= width
-        pair += what
+        pair += label
         kind = self._answer_kinds.take(pair)
         if kind.any():
             if kind.max() > 1:
@@ -220,15 +220,15 @@ class Reader:
                     )
                     for e, k, p, n in zip(*np.divmod(which, len(labels) + 1), first, count, strict=True)
                 )
-            who[kind > 0] = -1
-            what[kind > 0] = NOT_ASKED
+            expert[kind > 0] = -1
+            label[kind > 0] = NOT_ASKED
         probability = None
         if len(columns) > 3:
             try:
-                probability = checked_column(columns[3], who, what, rows, self.panel)
+                probability = checked_column(columns[3], expert, label, rows, self.panel)
             except InputError as error:
                 self.problems.add_fault(str(error), "probabilities")
-        return IndexedRows(item, who, what, rows, probability)
+        return IndexedRows(item, expert, label, rows, probability)
 
     @cached_property
     def _answer_kinds(self) -> NDArray[np.int8]:
@@ -317,7 +317,7 @@ class Reader:
             positions = [part.item for part in self._parts]
         assert ids is not None  # only wide tables are without items
         parts = [part._replace(item=at) for part, at in zip(self._parts, positions, strict=True)]
-        size, count = len(ids), sum(len(part.who) for part in parts)
+        size, count = len(ids), sum(len(part.expert) for part in parts)
         kinds = smallest_int(len(self.panel)).itemsize, smallest_int(len(self.panel.classes)).itemsize
         soft = any(part.probability is not None for part in parts)
         if not soft and size * len(self.panel) * kinds[1] <= count * sum(kinds) + 8 * size:
@@ -327,8 +327,9 @@ class Reader:
     def _melted(self, positions: list[NDArray[np.int32]]) -> Iterator[IndexedRows]:
         """Yield wide rows as long ones."""
         for matrix, rows, item in zip(self._matrices, self._rows, positions, strict=True):
-            at, who = np.nonzero(matrix.T != NOT_ASKED)
-            yield IndexedRows(item[at], who.astype(smallest_int(len(self.panel))), matrix[who, at], rows[at])
+            at, expert = np.nonzero(matrix.T != NOT_ASKED)
+            label, expert = matrix[expert, at], expert.astype(smallest_int(len(self.panel)))
+            yield IndexedRows(item[at], expert, label, rows[at])
 
     def _dense(self, parts: list[IndexedRows], ids: pa.Array) -> Votes:
         from covote.votes import Votes
@@ -337,13 +338,13 @@ class Reader:
         columns = np.full((len(panel), size), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
         cells, answers = columns.reshape(-1), 0
         for part in parts:
-            place, what, _ = _votes_of(part, size)
-            cells[place] = what
+            place, label, _ = _votes_of(part, size)
+            cells[place] = label
             answers += len(place)
         # If there are as many answers as votes, no expert answered an item twice.
         if self.options.duplicates != "last" and answers > answers_in(columns):
             twice = [
-                place[cells[place] != what] for place, what, _ in (_votes_of(part, size) for part in parts)
+                place[cells[place] != label] for place, label, _ in (_votes_of(part, size) for part in parts)
             ]
             contested = np.unique(np.concatenate(twice))
             if len(contested):
@@ -361,15 +362,15 @@ class Reader:
         """Decide which of several answers from one expert to one item counts."""
         chosen = []
         for part in parts:
-            place, what, row = _votes_of(part, size)
+            place, label, row = _votes_of(part, size)
             some = np.isin(place, contested)
-            chosen.append((place[some], what[some], row[some]))
-        place, what, row = (np.concatenate(arrays) for arrays in zip(*chosen, strict=True))
+            chosen.append((place[some], label[some], row[some]))
+        place, label, row = (np.concatenate(arrays) for arrays in zip(*chosen, strict=True))
         _, first = np.unique(place, return_index=True)
-        cells[place[first]] = what[first]
+        cells[place[first]] = label[first]
         if self.options.duplicates == "error":
-            who, item = np.divmod(place, size)
-            self._refuse_contradiction(who, item, what, row, ids)
+            expert, item = np.divmod(place, size)
+            self._refuse_contradiction(expert, item, label, row, ids)
 
     def _sparse(self, rows: IndexedRows | None, ids: pa.Array) -> Votes:
         from covote.votes import Votes
@@ -377,42 +378,42 @@ class Reader:
         panel, size = self.panel, len(ids)
         if rows is None:
             return Votes.from_ragged([0], [], [], panel, items=ids)
-        order = np.flatnonzero(rows.who >= 0)
+        order = np.flatnonzero(rows.expert >= 0)
         order = order[np.argsort(rows.item[order], kind="stable")]
-        who, what, item = rows.who[order], rows.what[order], rows.item[order]
+        expert, label, item = rows.expert[order], rows.label[order], rows.item[order]
         indptr = np.searchsorted(item, np.arange(size + 1)).astype(np.int64)
-        keep, differ = repeated(indptr, who, what, self.options.duplicates == "last")
+        keep, differ = repeated(indptr, expert, label, self.options.duplicates == "last")
         if differ and self.options.duplicates == "error":
-            self._refuse_contradiction(who, item, what, rows.row[order], ids)
+            self._refuse_contradiction(expert, item, label, rows.row[order], ids)
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
-            who, what, order = who[keep], what[keep], order[keep]
+            expert, label, order = expert[keep], label[keep], order[keep]
         if rows.probability is None:
-            sparse = Ragged(frozen(indptr), frozen(who), frozen(what))
-            return Votes(panel, None, sparse, 0, size, len(who) == size * len(panel), ids=ids)
+            sparse = Ragged(frozen(indptr), frozen(expert), frozen(label))
+            return Votes(panel, None, sparse, 0, size, len(expert) == size * len(panel), ids=ids)
         chosen = rows.probability.take(arrow_array(order))
         values = chosen.flatten() if hasattr(chosen, "flatten") and chosen.type.num_fields else chosen
         return Votes.from_ragged(
-            indptr, who, what, panel, items=ids, probabilities=values.to_numpy(zero_copy_only=False)
+            indptr, expert, label, panel, items=ids, probabilities=values.to_numpy(zero_copy_only=False)
         )
 
     def _refuse_contradiction(
-        self, who: NDArray[Any], item: NDArray[Any], what: NDArray[Any], row: NDArray[Any], ids: pa.Array
+        self, expert: NDArray[Any], item: NDArray[Any], label: NDArray[Any], row: NDArray[Any], ids: pa.Array
     ) -> None:
         """Note that experts gave two different answers to an item, with the first row that shows it."""
-        order = np.lexsort((row, who, item))
-        who, item, what, row = who[order], item[order], what[order], row[order]
-        begins = np.flatnonzero(np.append(True, (who[1:] != who[:-1]) | (item[1:] != item[:-1])))
+        order = np.lexsort((row, expert, item))
+        expert, item, label, row = expert[order], item[order], label[order], row[order]
+        begins = np.flatnonzero(np.append(True, (expert[1:] != expert[:-1]) | (item[1:] != item[:-1])))
         first = np.repeat(begins, np.diff(np.append(begins, len(order))))
-        wrong = np.flatnonzero(what != what[first])
+        wrong = np.flatnonzero(label != label[first])
         number = len(np.unique(first[wrong]))
         more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
         after = wrong[np.argmin(row[wrong])]
         before = first[after]
         names = (*self.panel.classes, self.options.none)
-        one, two = (names[max(int(what[p]), -1)] for p in (before, after))
+        one, two = (names[max(int(label[p]), -1)] for p in (before, after))
         self.problems.add_fault(
-            f"row {row[after]}: expert {self.panel.names[int(who[after])]!r} answered {two!r} to item "
+            f"row {row[after]}: expert {self.panel.names[int(expert[after])]!r} answered {two!r} to item "
             f"{ids[int(item[after])].as_py()!r}, but {one!r} in row {row[before]}; remove one, or choose "
             f"with duplicates='first' or 'last' (--duplicates first|last){more}"
         )
@@ -420,14 +421,14 @@ class Reader:
 
 def _votes_of(part: IndexedRows, items: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
     """Return the cells (of experts x items), the classes and the numbers of the rows that are votes."""
-    who, what, item, row = part.who, part.what, part.item, part.row
-    if who.min(initial=0) < 0:
-        voted = np.flatnonzero(who >= 0)
-        who, what, item, row = who[voted], what[voted], item[voted], row[voted]
-    place = who.astype(np.int64)
+    expert, label, item, row = part.expert, part.label, part.item, part.row
+    if expert.min(initial=0) < 0:
+        voted = np.flatnonzero(expert >= 0)
+        expert, label, item, row = expert[voted], label[voted], item[voted], row[voted]
+    place = expert.astype(np.int64)
     place *= items
     place += item
-    return place, what, row
+    return place, label, row
 
 
 def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:

@@ -32,7 +32,7 @@ def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield user, status and the answer to each question; 2.x groups responses by question, 1.x by user."""
     if isinstance(given, list):
         for one in given:
-            answers = {question: said["value"] for question, said in (one["values"] or {}).items()}
+            answers = {question: response["value"] for question, response in (one["values"] or {}).items()}
             yield one["user_id"], one.get("status"), answers
         return
     users: dict[tuple[str, int], tuple[str | None, dict[str, Any]]] = {}

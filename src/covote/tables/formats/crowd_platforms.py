@@ -33,19 +33,19 @@ def form_answers(form: Any) -> dict[str, Any]:
     if isinstance(form, list):
         (form,) = form
     found: dict[str, Any] = {}
-    for name, said in form.items():
-        if not isinstance(said, Mapping):
-            found[name] = said
-        elif "labels" in said or "label" in said:
-            found[name] = said["labels"] if "labels" in said else said["label"]
-        elif said and all(isinstance(ticked, bool) for ticked in said.values()):
-            chosen = [option for option, ticked in said.items() if ticked]
-            if len(said) > 1:
+    for name, value in form.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+        elif "labels" in value or "label" in value:
+            found[name] = value["labels"] if "labels" in value else value["label"]
+        elif value and all(isinstance(ticked, bool) for ticked in value.values()):
+            chosen = [option for option, ticked in value.items() if ticked]
+            if len(value) > 1:
                 found[name] = chosen
             else:
                 found.setdefault(BUTTONS, []).extend(name if option == "on" else option for option in chosen)
         else:
-            found[name] = said
+            found[name] = value
     return found
 
 
@@ -67,7 +67,7 @@ def read_mturk(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> N
             row["HITId"],
             row["WorkerId"],
             form_answers(_form(row)),
-            more={name.removeprefix(_INPUT): said for name, said in row.items() if name.startswith(_INPUT)},
+            more={name.removeprefix(_INPUT): value for name, value in row.items() if name.startswith(_INPUT)},
             what=f"assignment {row.get('AssignmentId')}",
         )
 
@@ -79,17 +79,17 @@ def _form(row: Mapping[str, Any]) -> dict[str, Any]:
     each option, ``Answer.animal.cat`` and ``Answer.animal.dog``, with true in one of them.
     """
     form: dict[str, Any] = {}
-    for name, said in row.items():
-        if not name.startswith(_ANSWER) or said is None:
+    for name, value in row.items():
+        if not name.startswith(_ANSWER) or value is None:
             continue
         question, dot, option = (name := name.removeprefix(_ANSWER)).rpartition(".")
         if name == "taskAnswers":
-            (answers,) = json.loads(said)
+            (answers,) = json.loads(value)
             form |= answers
-        elif dot and said.lower() in ("true", "false"):
-            form.setdefault(question, {})[option] = said.lower() == "true"
+        elif dot and value.lower() in ("true", "false"):
+            form.setdefault(question, {})[option] = value.lower() == "true"
         else:
-            form[name] = json.loads(said) if dot and option == "labels" else said
+            form[name] = json.loads(value) if dot and option == "labels" else value
     return form
 
 
@@ -105,12 +105,12 @@ def read_ground_truth(records: Iterable[Mapping[str, Any]], rows: ExportedAnswer
     """Add the annotations; what a worker said is JSON inside of JSON, one entry for each form element."""
     for one in records:
         item = one["datasetObjectId"]
-        for said in one["annotations"]:
-            content = said["annotationData"]["content"]
+        for annotation in one["annotations"]:
+            content = annotation["annotationData"]["content"]
             form = json.loads(content) if isinstance(content, str) else content
             rows.add(
                 item,
-                said["workerId"],
+                annotation["workerId"],
                 form_answers(form),
                 more=one.get("dataObject"),
                 what=f"object {item}",
@@ -137,9 +137,9 @@ def read_toloka(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> 
         if status not in _VALID:
             rows.drop(f"{status.lower()} assignment")
             continue
-        shown, said = (
+        shown, answers = (
             {name.removeprefix(kind): value for name, value in row.items() if name.startswith(kind)}
             for kind in ("INPUT:", "OUTPUT:")
         )
         task = row.get("ASSIGNMENT:task_id") or " | ".join(filter(None, shown.values()))
-        rows.add(task, row["ASSIGNMENT:worker_id"], said, more=shown)
+        rows.add(task, row["ASSIGNMENT:worker_id"], answers, more=shown)

@@ -126,17 +126,17 @@ class ExportedAnswers:
         both = next((number for number in self._numbered if str(number) in self._given), None)
         if both is not None:
             raise InputError(f"record {both} has no id, and another has the id {both}; give all of them ids")
-        items, experts, labels, chances, more = zip(*self.found, strict=True)
+        items, experts, labels, probabilities, more = zip(*self.found, strict=True)
         _refuse_alike("item", items)
         _refuse_alike("expert", experts)
         columns = {"item": _column(items), "expert": _column(experts)}
         for question in asked:
-            answers = _column([said.get(question) for said in labels])
+            answers = _column([answer.get(question) for answer in labels])
             if len(asked) + len(self._unfit) == 1:
                 columns["label"] = answers
             columns[f"{question}_" if question in _TAKEN else question] = answers
-        if all(chance is not None for chance in chances):
-            columns["probability"] = pa.array(chances, pa.float64())
+        if all(value is not None for value in probabilities):
+            columns["probability"] = pa.array(probabilities, pa.float64())
         for name in dict.fromkeys(name for known in more for name in known):
             values = [known.get(name) for known in more]
             if name not in columns and name.lower() not in _OWN and all(map(_is_plain, values)):

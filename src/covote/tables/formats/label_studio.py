@@ -32,25 +32,27 @@ def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
         what = f"task {task.get('id', rows.record)}"
         own = data["item"] if isinstance(data.get("item"), str | int) else None
         item = rows.named(own, task.get("id"))
-        for said in task.get("annotations") or []:
-            if said.get("was_cancelled") or said.get("skipped"):
+        for annotation in task.get("annotations") or []:
+            if annotation.get("was_cancelled") or annotation.get("skipped"):
                 rows.drop("cancelled annotation")
                 continue
-            by = said["completed_by"]
+            by = annotation["completed_by"]
             expert = by.get("email") or by["id"] if isinstance(by, Mapping) else by
-            rows.add(item, expert, _answers(said["result"], rows), more=data, what=what)
-        for said in task.get("predictions") or []:
-            if isinstance(said, int):  # a light export has their numbers only
+            rows.add(item, expert, _answers(annotation["result"], rows), more=data, what=what)
+        for prediction in task.get("predictions") or []:
+            if isinstance(prediction, int):  # a light export has their numbers only
                 rows.drop("prediction")
             else:
-                predictions.append((item, said, data, what))
+                predictions.append((item, prediction, data, what))
     if rows.found:
         for _ in predictions:
             rows.drop("prediction")
         return
-    for item, said, data, what in predictions:
-        model = said.get("model_version") or "model"
-        rows.add(item, model, _answers(said["result"], rows), said.get("score"), more=data, what=what)
+    for item, prediction, data, what in predictions:
+        model = prediction.get("model_version") or "model"
+        rows.add(
+            item, model, _answers(prediction["result"], rows), prediction.get("score"), more=data, what=what
+        )
 
 
 def _answers(result: Sequence[Mapping[str, Any]] | None, rows: ExportedAnswers) -> dict[str, list[Any]]:
@@ -74,17 +76,21 @@ def fits_min(record: Mapping[str, Any]) -> bool:
 
 def read_min(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the answers, which stand between the number of the task and the annotator; in CSV, anywhere."""
-    for said in records:
-        if said["annotation_id"] is None:
+    for record in records:
+        if record["annotation_id"] is None:
             rows.drop("unlabelled task")
             continue
-        names = list(said)
+        names = list(record)
         first, last = names.index("id"), names.index("annotator")
         asked = [name for name in (names[first:last] if first < last else names) if name not in _AROUND]
-        answers = {name: _chosen(said[name]) for name in asked}
-        data = {name: said[name] for name in names if name not in (*_AROUND, *asked)}
+        answers = {name: _chosen(record[name]) for name in asked}
+        data = {name: record[name] for name in names if name not in (*_AROUND, *asked)}
         rows.add(
-            said.get("item", said["id"]), said["annotator"], answers, more=data, what=f"task {said['id']}"
+            record.get("item", record["id"]),
+            record["annotator"],
+            answers,
+            more=data,
+            what=f"task {record['id']}",
         )
 
 
@@ -98,7 +104,7 @@ def tasks(
     data: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     """Yield tasks to import: what is known of each item, and its predictions (model, label, score)."""
-    for item, said in answers:
+    for item, predictions in answers:
         yield {
             "data": {"item": item, **data.get(str(item), {})},
             "predictions": [
@@ -114,7 +120,7 @@ def tasks(
                         }
                     ],
                 }
-                for model, label, score in said
+                for model, label, score in predictions
             ],
         }
 

@@ -23,17 +23,19 @@ def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
 
     A rejected label says what an item is not, which is not a vote.
     """
-    for said in records:
-        item = said["_input_hash"]
-        if said.get("answer") != "accept":
-            rows.drop(_VOID.get(str(said.get("answer")), "task without an answer"))
+    for record in records:
+        item = record["_input_hash"]
+        if record.get("answer") != "accept":
+            rows.drop(_VOID.get(str(record.get("answer")), "task without an answer"))
             continue
-        if "accept" not in said and "label" not in said:
+        if "accept" not in record and "label" not in record:
             rows.drop("answer without a choice")
             continue
-        expert = said.get("_annotator_id") or said.get("_session_id") or rows.file
-        more = {name: value for name, value in said.items() if not name.startswith("_") and name != "answer"}
-        choices = said["accept"] if "accept" in said else said["label"]
+        expert = record.get("_annotator_id") or record.get("_session_id") or rows.file
+        more = {
+            name: value for name, value in record.items() if not name.startswith("_") and name != "answer"
+        }
+        choices = record["accept"] if "accept" in record else record["label"]
         rows.add(item, expert, choices, more=more, what=f"the answer to input {item}")
 
 
