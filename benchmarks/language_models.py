@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
+from covote.labelling.answers_file import AnswersFile
 from covote.models.prompts import calibrated, from_scores
-from covote.tables.stored_answers import StoredAnswers
 
 PROMPT = """These are the topics that customers ask a bank about:
 {classes}
@@ -98,7 +98,7 @@ def main() -> None:
         show("(c) nearest mean, no language model", [classes[k] for k in cosine.argmax(axis=1)], 0, 0)
 
     def scores_of(row: str) -> NDArray[np.float32]:
-        with closing(StoredAnswers(folder / f"{row}.answers.sqlite")) as kept:
+        with closing(AnswersFile(folder / f"{row}.answers.sqlite")) as kept:
             return kept.scores("model")[1]
 
     def by_thirty(scores: NDArray[np.float32]) -> None:

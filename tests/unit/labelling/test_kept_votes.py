@@ -9,6 +9,7 @@ from covote.files import Output, decode_votes
 from covote.labelling import kept_votes
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.kept_votes import KeptVotes
+from covote.labelling.strategy import doubtful
 from covote.labels import Labels
 
 PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "b", "c"]])
@@ -48,3 +49,14 @@ def test_parts_of_kept_answers_get_the_labels_of_the_whole(tmp_path, monkeypatch
         decode_votes(votes, Output(tmp_path / "labels.csv"), gold=gold, method="em")
         expected = decode(votes.whole(), gold=gold, method="em")
     assert Labels.load(tmp_path / "labels.csv", PANEL).value.tolist() == expected.value.tolist()
+
+
+def test_the_word_of_one_expert_leaves_an_item_in_doubt():
+    with closing(AnswersFile(None)) as kept:
+        for name, knows, said in zip(PANEL.names, PANEL.blocks(), ([0, 1, 1], [0, 1, 2]), strict=True):
+            with kept.transaction():
+                kept.add(name, knows, {})
+                kept.insert(name, 0, np.array(said))
+        ids, wanted = np.arange(3), [None, None]
+        assert doubtful(KeptVotes(PANEL, kept, ids, wanted, [1])).tolist() == [True, True, True]
+        assert doubtful(KeptVotes(PANEL, kept, ids, wanted)).tolist() == [False, False, True]
