@@ -7,12 +7,12 @@ common to all experts, or its own, which are shrunk towards the common ones:
     a_i      = (right answers + PRIOR a) / (answers + PRIOR),  a the share over all experts
     h(v|k)   ~ 1, or (n[v, k] + c / R) / (n[k] + c)            n[k]: wrong answers to k of those who know v
     P_i(v|k) = a_i if v = k; (1 - a_i) e_i(v|k) if i knows k, else h_i(v|k)
-    own      : (n_i[v, k] + PRIOR P_i(v|k)) / (n_i[., k] + PRIOR), for classes that i does not know
+    own      : (n_i[v, k] + PRIOR P_i(v|k)) / (n_i[., k] + PRIOR), for classes that i does not know,
+               and for all classes if i knows every class
 
 h_i is h among the answers that i can give, R their mean number, and c = 20, or 1 with own habits. Wrong
-answers about classes that i knows, e_i, follow h_i as well; with own habits they are all equally likely. In a
-crowd, where everyone knows every class, own habits hold for all classes. "None of mine" has two rates, of
-experts who know the class and who do not; other answers share the rest.
+answers about classes that i knows, e_i, follow h_i as well; with own habits they are all equally likely.
+"None of mine" has two rates, of experts who know the class and who do not; other answers share the rest.
 
 The weight of an answer for a class is the logarithm of its probability divided by what it would be if the
 answer said nothing, so an uninformative answer weighs 0. Theory: section 9.
@@ -130,7 +130,8 @@ class AnswerModel:
                 at, less = without
                 count[at], total[at] = np.maximum(count[at] - less, 0), np.maximum(total[at] - less, 0)
             learned = (count + PRIOR * found) / (total + PRIOR)
-            found = learned if panel.knows.all() else np.where(knows, found, learned)
+            everything = panel.sizes[expert] == len(panel.classes)
+            found = np.where(knows & ~everything[:, None], found, learned)
         return np.maximum(found, 1e-12)
 
     def _habit(self, cells: Array) -> NDArray[np.float64]:

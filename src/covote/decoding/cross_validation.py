@@ -6,11 +6,10 @@ from the item's other answers:
 
     P(v) = sum over classes k of softmax(S without the answer)_k P_i(v|k)
 
-The choice with the higher mean logarithm is taken: first whose habits wrong answers follow, each with the
-best of three strengths of dependence. If these are the experts' own, whether their mistakes are independent:
-then the answers are predicted best at the temperature 1, and not at the 1/4 or 1/2 power of D authorities.
-Otherwise, whether classes differ in size. Then, whether experts answer mostly what they know. The last two
-must gain GAIN per answer.
+The choice with the higher mean logarithm is taken: first whose habits wrong answers follow. Then, if there
+are habits, the temperature at which the answers are predicted best: 1 if mistakes are independent, more if
+experts make the same ones. If habits are not the experts' own, whether classes differ in size. Then, whether
+experts answer mostly what they know. The last two must gain GAIN per answer.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from covote.decoding.learned_weights import Choice, LearnedWeights, counted, vot
 from covote.decoding.linear import NO_EVIDENCE, UNIT
 from covote.decoding.sampling import RowSample
 from covote.decoding.statistics import HeldOut, Statistics
-from covote.decoding.tuning import DEPENDENCES, HABITS, INDEPENDENCE, READINESS
+from covote.decoding.tuning import HABITS, READINESS, TEMPERATURES
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.patterns import each_row
@@ -61,27 +60,44 @@ def choose(weights: LearnedWeights, sample: RowSample) -> LearnedWeights:
     for row, habits in enumerate(HABITS):
         now = replace(start, choice=replace(start.choice, habits=habits))
         models.append([fitted(now, half, first) for half, first in zip(halves, by_vote, strict=True)])
-        found.habits[row] = predicted(models[row], halves, [Trial(rho) for rho in DEPENDENCES])
-    best = int(total().habits.max(axis=1).argmax())
+        # Every answer counts in full here, so that no kind of habits is held back.
+        full = [replace(one, choice=replace(one.choice, temperature=1.0)) for one in models[row]]
+        found.habits[row] = predicted(full, halves, [Trial()])[0]
+    best = int(total().habits.argmax())
     chosen = models[best]
-    choice, rho = chosen[0].choice, chosen[0].dependence
-    if choice.habits == "own" and not panel.knows.all():
-        trials = [Trial(rho, choice.authorities**e) for e in INDEPENDENCE]
-        found.independence[best] = predicted(chosen, halves, trials)
-        exponent = INDEPENDENCE[int(total().independence[best].argmax())]
-        choice = replace(choice, dependence=2 * exponent)
+    choice = chosen[0].choice
+    if choice.habits != "none" and not panel.knows.all():
+        found.temperatures[best] = predicted(chosen, halves, [Trial(t) for t in TEMPERATURES])
+        choice = replace(choice, temperature=best_temperature(total().temperatures[best]))
     if choice.habits != "own" and not _full_expert(panel):
-        without, with_sizes = predicted(chosen, halves, [Trial(rho), Trial(rho, sizes=True)])
+        without, with_sizes = predicted(chosen, halves, [Trial(), Trial(sizes=True)])
         found.sizes[best] = with_sizes - without
         choice = replace(choice, sizes=gains_enough(total().sizes[best]))
     if weights.selects.sum() > 1 and not panel.knows.all():
-        found.readiness[best] = predicted(chosen, halves, [Trial(rho, readiness=g) for g in READINESS])
+        found.readiness[best] = predicted(chosen, halves, [Trial(readiness=g) for g in READINESS])
         gains = total().readiness[best] - total().readiness[best, 0]
         if gains_enough(gains.max()):
             choice = replace(choice, readiness=READINESS[int(gains.argmax())])
     every = total().authorities
     choice = replace(choice, authorities=max(float(every[0] / max(every[1], 1)), 1.0))
     return replace(weights, statistics=replace(weights.statistics, held_out=total()), choice=choice)
+
+
+def best_temperature(likelihood: NDArray[np.int64]) -> float:
+    """Return the temperature with the highest log-likelihood, between those that were tried.
+
+    The maximum of the parabola through the best of them and its neighbours; their logarithms are equally far
+    apart.
+
+    >>> best_temperature(np.array([0, 3, 4, 3, 0, -5, -12])), best_temperature(np.arange(0, -7, -1))
+    (2.0, 1.0)
+    """
+    gain, best = likelihood / UNIT, int(likelihood.argmax())
+    step = 0.0
+    if 0 < best < len(gain) - 1:
+        before, peak, after = gain[best - 1 : best + 2]
+        step = (after - before) / max(2 * (2 * peak - before - after), 1e-9)
+    return float(2.0 ** ((best + step) / 2))
 
 
 def _full_expert(panel: Panel) -> bool:
@@ -100,9 +116,8 @@ def fitted(weights: LearnedWeights, votes: Votes, first: Statistics) -> LearnedW
 
 
 class Trial(NamedTuple):
-    """What is tried: a strength of dependence, a temperature, class sizes, and who answered."""
+    """What is tried: a temperature, class sizes, and who answered."""
 
-    dependence: float
     temperature: float = 1.0
     sizes: bool = False
     readiness: float = 0.0
@@ -132,11 +147,11 @@ def log_likelihoods(weights: LearnedWeights, votes: Votes, trials: list[Trial]) 
         owner, heard = linear.row_of_answer(rows), linear.authorities(rows) > 0
         inside = linear.sums(rows.ragged.indptr, which, np.where(knows, table, 0))
         outside = linear.sums(rows.ragged.indptr, which, np.where(knows, 0, table))
+        within, without, scale = weights.tempering(rows)
+        score = (inside / within + outside / without) * scale
+        own = table[which] * np.where(knows[which], (scale / within)[owner], (scale / without)[owner])
         for place, (trial, variant) in enumerate(zip(trials, variants, strict=True)):
-            within, without, scale = weights.tempering(rows, trial.dependence)
-            score = (inside / within + outside / without) * scale + variant.evidence(rows)
-            own = table[which] * np.where(knows[which], (scale / within)[owner], (scale / without)[owner])
-            rest = np.where(heard[owner], score[owner] - own, float(NO_EVIDENCE))
+            rest = np.where(heard[owner], (score + variant.evidence(rows))[owner] - own, float(NO_EVIDENCE))
             likely = np.log((linear.posterior(rest, trial.temperature) * probability).sum(axis=1))
             found[place] += int((np.rint(likely * UNIT).astype(np.int64) * rows.count[owner]).sum())
     return found

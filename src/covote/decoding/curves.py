@@ -97,8 +97,11 @@ def count(piece: Votes, shares: Array) -> ProbabilityCounts:
     return ProbabilityCounts(powers, margins)
 
 
-def scores(piece: Votes, curves: Curves, gave: Given) -> NDArray[np.int64]:
-    """Return the weight of the probabilities for the classes that their experts know (items x classes)."""
+def scores(piece: Votes, curves: Curves, gave: Given, share: Array) -> NDArray[np.int64]:
+    """Return the weight of the probabilities for the classes that their experts know (items x classes).
+
+    Those of each answer count for its `share`.
+    """
     shape = len(piece), len(piece.panel.classes)
     if not len(gave.start):
         return np.zeros(shape, np.int64)
@@ -106,7 +109,7 @@ def scores(piece: Votes, curves: Curves, gave: Given) -> NDArray[np.int64]:
     level = _level(gave)
     sure = np.where(level >= 0, curves.inside[gave.expert, level], 0.0)
     tempered = _tempered(gave, *_smoothed(gave), curves.powers[gave.expert][gave.answer])
-    weight = np.rint((tempered + (np.log(width) + sure)[gave.answer]) * UNIT)
+    weight = np.rint((tempered + (np.log(width) + sure)[gave.answer]) * share[gave.answer] * UNIT)
     # Sums of whole numbers far below 2^53 are exact.
     found = np.bincount(gave.row[gave.answer] * shape[1] + gave.member, weight, shape[0] * shape[1])
     return found.astype(np.int64).reshape(shape)

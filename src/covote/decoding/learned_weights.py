@@ -34,6 +34,21 @@ Array = NDArray[Any]
 DEPENDENCE = 0.1
 """How much each further authority adds to the divisor of the weights, if experts have habits of their own."""
 
+POWER = 1.5
+"""The power of the temperature: experts share more mistakes than their answers to one item reveal."""
+
+CAP = 1.25
+"""The temperature is at most D to this power, if D authorities answer an item."""
+
+FEW = 5.0
+"""With so many items of each class, or fewer, the temperature is twice as high."""
+
+INDEPENDENT = 1.35
+"""Below this temperature, the mistakes of experts with habits of their own count as independent."""
+
+SEVERAL = 2.5
+"""If fewer authorities answer an item, on average, nothing shows that their mistakes are independent."""
+
 FEWEST = 5
 """The fewest experts with probabilities of whom can be said that all are calibrated alike."""
 
@@ -50,8 +65,8 @@ class Choice:
         Whether classes differ in size.
     readiness
         How much more readily experts answer what they know, as the logarithm of odds (g).
-    dependence
-        How alike the mistakes of experts with habits of their own are: 0 (independent), 1/2 or 1.
+    temperature
+        The divisor of scores at which held-out answers are predicted best: 1 if mistakes are independent.
     authorities
         How many experts who know a class answered an item, on average, if any did (D).
     """
@@ -59,7 +74,7 @@ class Choice:
     habits: Habits = "none"
     sizes: bool = False
     readiness: float = 0.0
-    dependence: float = 1.0
+    temperature: float = 2.0
     authorities: float = 1.0
 
 
@@ -105,9 +120,22 @@ class LearnedWeights:
         return sample_size(self.items, answers, len(panel.classes)) / max(self.items, 1)
 
     @property
+    def shared(self) -> float:
+        """How many answers that share their mistakes count for one (t)."""
+        choice = self.choice
+        unseen = choice.habits == "own" and choice.authorities < SEVERAL
+        return max(choice.temperature, float(np.cbrt(choice.authorities)) if unseen else 1.0)
+
+    @property
     def dependence(self) -> float:
         """How much each further answer adds to the divisor of the weights (rho)."""
-        return DEPENDENCE * self.choice.dependence if self.choice.habits == "own" else 0.0
+        return DEPENDENCE * min(self.shared - 1, 1.0) if self.choice.habits == "own" else 0.0
+
+    @property
+    def independent(self) -> bool:
+        """Whether experts make independent mistakes by habits of their own; then it pays to learn on."""
+        several = self.choice.authorities >= SEVERAL
+        return self.choice.habits == "own" and several and self.shared < INDEPENDENT
 
     @cached_property
     def couples(self) -> bool:
@@ -120,13 +148,17 @@ class LearnedWeights:
 
     @property
     def temperature(self) -> float:
-        """The divisor of scores in the posterior: D authorities who make the same mistakes count for one."""
-        depth, dependence = self.choice.authorities, self.choice.dependence
+        """The divisor of scores in the posterior: experts who make the same mistakes count for fewer.
+
+        The fewer items a class has, the more the habits learned from them are those of these very items.
+        """
         if self.choice.habits == "none":
             return 1.0
-        if self.choice.habits == "common" or self.statistics.panel.knows.all():
-            return float(np.sqrt(depth))
-        return float(depth ** (0.5 + dependence / 2)) * (2.0 if self.couples else 1.0)
+        if self.statistics.panel.knows.all():
+            return float(np.sqrt(self.choice.authorities))
+        few = 1 + min(FEW * len(self.statistics.panel.classes) / max(self.statistics.items, 1), 1.0)
+        found = min(self.shared**POWER, self.choice.authorities**CAP)
+        return float(found * few) * (2.0 if self.couples else 1.0)
 
     @cached_property
     def base(self) -> NDArray[np.int64] | None:
@@ -179,12 +211,12 @@ class LearnedWeights:
             return base
         return who_answered.weights(rows, self.selects, self.choice.readiness) + base
 
-    def tempering(self, rows: AnswerPatterns, dependence: float | None = None) -> tuple[Array, Array, float]:
+    def tempering(self, rows: AnswerPatterns) -> tuple[Array, Array, float]:
         """Return the divisors of weights inside and outside expertise, and a factor for both.
 
         Experts with habits of their own make the same mistakes, so each further one counts for less.
         """
-        rho = self.dependence if dependence is None else dependence
+        rho = self.dependence
         others = (
             np.maximum(linear.authorities(rows) - 1, 0),
             np.maximum(np.diff(rows.ragged.indptr) - 1, 0)[:, None],
@@ -192,16 +224,24 @@ class LearnedWeights:
         return 1 + rho * others[0], 1 + rho * others[1], 1 + rho * max(self.choice.authorities - 1, 0)
 
     def _soft(self, rows: AnswerPatterns, read: probability_curves.Curves) -> NDArray[np.int64]:
-        """Return the weights of all answers inside expertise, by their probabilities where there are any."""
-        plain = np.ones(len(rows.cell), bool)
+        """Return the weights of all answers inside expertise, by their probabilities where there are any.
+
+        An expert who knows every class has habits of its own for all of them, so the class that it names
+        counts for half, and its probabilities for half.
+        """
         gave = fusion.given(rows.votes)
-        plain[gave.of] = False
-        found = probability_curves.scores(rows.votes, read, gave)
-        if plain.any():
-            start = np.concatenate([[0], np.cumsum(plain)])[rows.ragged.indptr]
-            used, column = np.unique(rows.cell[plain], return_inverse=True)
+        half = np.asarray(self.statistics.panel.knows.all(axis=1) & (self.choice.habits == "own"))
+        share = np.where(half[gave.expert], 0.5, 1.0)
+        found = probability_curves.scores(rows.votes, read, gave, share)
+        rest = np.ones(len(rows.cell))
+        rest[gave.of] -= share
+        some = np.flatnonzero(rest)
+        if len(some):
+            start = np.searchsorted(some, rows.ragged.indptr)
+            used, column = np.unique(rows.cell[some], return_inverse=True)
             table = self.model.inside_table
-            found += linear.sums(start, column, table(used) if callable(table) else table[used])
+            weights = (table(used) if callable(table) else table[used])[column] * rest[some][:, None]
+            found += linear.sums(start, np.arange(len(some)), np.rint(weights).astype(np.int64))
         return found
 
     def posterior(self, score: Array) -> NDArray[np.float64]:
@@ -243,10 +283,15 @@ class FitToVote(Pass):
 
 @dataclass(frozen=True)
 class Refit(Pass):
-    """Learn again, from the posterior of all items."""
+    """Learn again, from the posterior of all items; `further` rounds only if mistakes are independent."""
 
     gold: Gold | None
     past: Statistics | None
+    further: bool = False
+
+    def needed(self, weights: LearnedWeights) -> bool:
+        """Whether this round is learned."""
+        return weights.independent or not self.further
 
     def count(self, votes: Votes, weights: LearnedWeights) -> Statistics:
         """Count answers by posterior."""

@@ -1,11 +1,12 @@
 """A sample of items of fixed size: the same one in any order, in any parts and on any engine.
 
 Items with the same answers are alike, so the sample is of answer rows, drawn with a probability proportional
-to the number c of items that have them: a row is in the sample of s of n items if its hash, a number between
-0 and 1, is below c s / n, and counts for max(1, c s / n) items. The hash depends on the names of the experts
-and classes alone. A row that is in the sample of the whole is also in that of at least one part, because its
-share of the items is nowhere below its share of the whole everywhere; so :class:`DrawSample` collects the
-samples of the parts, and :class:`CountSample` counts these rows in all parts.
+to the number c of items that have them: a row is in the sample of s of n items if its lot, a number between
+0 and 1, is below c s / n, and counts for max(1, c s / n) items. The lot is a hash of the answers, in which
+experts are numbered by how often they are right, and classes by size: neither names nor any order matter. A
+row that is in the sample of the whole is also in that of at least one part, because its share of the items is
+nowhere below its share of the whole everywhere; so :class:`DrawSample` collects the samples of the parts, and
+:class:`CountSample` counts these rows in all parts.
 
 E. Cohen and H. Kaplan (2007), "Summarizing data using bottom-k sketches", PODC, doi:10.1145/1281100.1281133.
 """
@@ -14,17 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.loop import Pass
+from covote.decoding.statistics import Statistics
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.arrays import gather
-from covote.votes.patterns import AnswerPatterns, row_parts
+from covote.votes.patterns import row_parts
 
 if TYPE_CHECKING:
     from covote.decoding.learned_weights import LearnedWeights
@@ -51,9 +52,13 @@ def sample_size(items: int, answers: int, classes: int) -> int:
 
 @dataclass(frozen=True)
 class RowSample:
-    """Answer rows with their hashes, how many items have each, and from how many parts they are."""
+    """Answer rows: the key that tells them apart, their lots, and how many items have each.
+
+    `parts` is the number of parts that they are from.
+    """
 
     key: NDArray[np.uint64]
+    lot: NDArray[np.uint64]
     count: NDArray[np.int64]
     rows: Ragged
     parts: int = 1
@@ -61,31 +66,34 @@ class RowSample:
     def __add__(self, other: RowSample) -> RowSample:
         indptr = np.concatenate([self.rows.indptr, other.rows.indptr[1:] + self.rows.indptr[-1]])
         expert, label = (np.concatenate(two) for two in zip(self.rows[1:], other.rows[1:], strict=True))
-        key, count = np.concatenate([self.key, other.key]), np.concatenate([self.count, other.count])
-        return RowSample(key, count, Ragged(indptr, expert, label), self.parts + other.parts)
+        return RowSample(
+            np.concatenate([self.key, other.key]), np.concatenate([self.lot, other.lot]),
+            np.concatenate([self.count, other.count]), Ragged(indptr, expert, label),
+            self.parts + other.parts,
+        )  # fmt: skip
+
+    def take(self, where: Array, count: NDArray[np.int64]) -> RowSample:
+        """Return some of the rows, with their counts."""
+        where = np.arange(len(self.key))[where]
+        indptr, places = gather(self.rows.indptr, where)
+        rows = Ragged(indptr, self.rows.expert[places], self.rows.label[places])
+        return RowSample(self.key[where], self.lot[where], count, rows)
 
     def distinct(self) -> RowSample:
-        """Return every row once, in the order of the hashes."""
-        key, first, which = np.unique(self.key, return_index=True, return_inverse=True)
-        return RowSample(
-            key, np.bincount(which, self.count, len(key)).astype(np.int64), _rows(self.rows, first)
-        )
+        """Return every row once, in the order of the keys."""
+        _, first, which = np.unique(self.key, return_index=True, return_inverse=True)
+        return self.take(first, np.bincount(which, self.count, len(first)).astype(np.int64))
 
     def drawn(self, share: float) -> RowSample:
         """Return the rows of a sample of this share of the items, and how many items each stands for."""
-        expected = self.count * share
-        where = np.flatnonzero(self.key / 2.0**64 < expected)
-        times = np.maximum(np.rint(expected[where]), 1).astype(np.int64)
-        return RowSample(self.key[where], times, _rows(self.rows, where))
+        where = np.flatnonzero(self.lot / 2.0**64 < self.count * share)
+        return self.take(where, np.maximum(np.rint(self.count[where] * share), 1).astype(np.int64))
 
     def halves(self) -> tuple[RowSample, RowSample]:
         """Return two halves; rows that stand for several items are in both."""
-        odd = (self.key & np.uint64(1)).astype(np.int64)
-        found = []
-        for count in ((self.count + odd) // 2, (self.count + 1 - odd) // 2):
-            where = np.flatnonzero(count)
-            found.append(RowSample(self.key[where], count[where], _rows(self.rows, where)))
-        return found[0], found[1]
+        odd = (self.lot & np.uint64(1)).astype(np.int64)
+        one, other = (self.count + odd) // 2, (self.count + 1 - odd) // 2
+        return self.take(one > 0, one[one > 0]), self.take(other > 0, other[other > 0])
 
     def votes(self, panel: Panel) -> Votes:
         """Return the rows as votes."""
@@ -101,12 +109,11 @@ class DrawSample(Pass):
     def count(self, votes: Votes, weights: LearnedWeights) -> RowSample:
         """Return rows of a part with their hashes and counts."""
         found = None
-        for key, rows in hashed(votes):
-            _, first, which = np.unique(key, return_index=True, return_inverse=True)
-            count = np.bincount(which, rows.count, len(first)).astype(np.int64)
-            share = weights.sample_share * weights.items / max(int(rows.count.sum()), 1)
-            at = np.flatnonzero(key[first] / 2.0**64 < count * share)
-            more = RowSample(key[first[at]], count[at], _rows(rows.ragged, first[at]))
+        for rows in hashed_rows(votes, weights.statistics):
+            part = rows.distinct()
+            share = weights.sample_share * weights.items / max(int(part.count.sum()), 1)
+            where = np.flatnonzero(part.lot / 2.0**64 < part.count * share)
+            more = part.take(where, part.count[where])
             found = more if found is None else found + more
         assert found is not None  # votes have at least one piece
         return found
@@ -133,9 +140,9 @@ class CountSample(Pass):
         assert weights.candidates is not None
         wanted = weights.candidates.key
         found = np.zeros(len(wanted), np.int64)
-        for key, rows in hashed(votes):
-            at = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
-            there = wanted[at] == key
+        for rows in hashed_rows(votes, weights.statistics):
+            at = np.minimum(np.searchsorted(wanted, rows.key), len(wanted) - 1)
+            there = wanted[at] == rows.key
             np.add.at(found, at[there], rows.count[there])
         return found
 
@@ -146,17 +153,30 @@ class CountSample(Pass):
         return self.choose(replace(weights, candidates=None), sample)
 
 
-def hashed(votes: Votes) -> Iterator[tuple[NDArray[np.uint64], AnswerPatterns]]:
-    """Yield (hash of each answer row, the rows)."""
+def hashed_rows(votes: Votes, statistics: Statistics) -> Iterator[RowSample]:
+    """Yield the answer rows of votes, piece by piece, with their keys, lots and counts."""
     plain = replace(votes, vote_probability=None, class_probability=None, class_start=None)
-    panel, cells = votes.panel, votes.panel.layout.cells
-    experts, classes = _hashes(panel.names), np.append(_hashes(panel.classes), np.uint64(7))
-    cell = _mixed(experts[cells.expert] * np.uint64(3) + classes[cells.label])
+    cells = votes.panel.layout.cells
+    key = _mixed(np.arange(1, len(cells.label) + 1, dtype=np.uint64))
+    experts, classes = (_mixed(rank) for rank in _ranks(statistics))
+    lot = _mixed(experts[cells.expert] * np.uint64(3) + np.append(classes, np.uint64(7))[cells.label])
     for rows, _ in row_parts(plain):
-        yield (
-            np.concatenate([_mixed(_sums(cell[one.cell], one.ragged.indptr)) for one, _ in rows.pieces()]),
-            rows,
+        pieces = [piece for piece, _ in rows.pieces()]
+        key_of, lot_of = (
+            np.concatenate([_mixed(_sums(hashes[one.cell], one.ragged.indptr)) for one in pieces])
+            for hashes in (key, lot)
         )
+        yield RowSample(key_of, lot_of, rows.count, rows.ragged)
+
+
+def _ranks(statistics: Statistics) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the rank of experts by how many of their answers are right, and of classes by size."""
+    keys, values = statistics.listed()
+    cells, (cell, k) = statistics.panel.layout.cells, np.divmod(keys, len(statistics.panel.classes))
+    right = np.zeros(len(statistics.panel), np.int64)
+    np.add.at(right, cells.expert[cell], np.where(cells.label[cell] == k, values, 0))
+    experts, classes = (np.unique(n, return_inverse=True)[1] for n in (right, statistics.share))
+    return experts.astype(np.uint64), classes.astype(np.uint64)
 
 
 def _sums(values: NDArray[np.uint64], indptr: Array) -> NDArray[np.uint64]:
@@ -166,22 +186,9 @@ def _sums(values: NDArray[np.uint64], indptr: Array) -> NDArray[np.uint64]:
     return found
 
 
-def _hashes(names: Any) -> NDArray[np.uint64]:
-    """Return a hash of each name."""
-    return np.array(
-        [int.from_bytes(blake2b(str(n).encode(), digest_size=8).digest()) for n in names], np.uint64
-    )
-
-
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scramble 64 bits: the finaliser of SplitMix64."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     found: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
     return found
-
-
-def _rows(rows: Ragged, which: Array) -> Ragged:
-    """Return some of the answer rows."""
-    indptr, places = gather(rows.indptr, which)
-    return Ragged(indptr, rows.expert[places], rows.label[places])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.arguments import no_file
 from covote.decoding.linear import ONE
-from covote.decoding.tuning import DEPENDENCES, HABITS, INDEPENDENCE, MARGINS, POWERS, READINESS
+from covote.decoding.tuning import HABITS, MARGINS, POWERS, READINESS, TEMPERATURES
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
@@ -58,9 +58,9 @@ class HeldOut(NamedTuple):
     answers
         How many answers were predicted.
     habits
-        Their log-likelihood, in whole units (kinds of habits x strengths of dependence).
-    independence
-        The log-likelihood of the answers if those of D experts count for fewer (kinds of habits x exponents).
+        Their log-likelihood, in whole units (kinds of habits).
+    temperatures
+        The log-likelihood of the answers at each temperature (kinds of habits x temperatures).
     sizes
         By how much it is higher if classes differ in size (kinds of habits).
     readiness
@@ -71,7 +71,7 @@ class HeldOut(NamedTuple):
 
     answers: NDArray[np.int64]
     habits: NDArray[np.int64]
-    independence: NDArray[np.int64]
+    temperatures: NDArray[np.int64]
     sizes: NDArray[np.int64]
     readiness: NDArray[np.int64]
     authorities: NDArray[np.int64]
@@ -79,9 +79,8 @@ class HeldOut(NamedTuple):
     @classmethod
     def empty(cls) -> HeldOut:
         """Return counts of nothing."""
-        habits, widths = len(HABITS), map(len, (DEPENDENCES, INDEPENDENCE, READINESS))
-        dependences, exponents, odds = widths
-        shapes = (1,), (habits, dependences), (habits, exponents), (habits,), (habits, odds), (2,)
+        habits, temperatures, odds = map(len, (HABITS, TEMPERATURES, READINESS))
+        shapes = (1,), (habits,), (habits, temperatures), (habits,), (habits, odds), (2,)
         return cls(*(np.zeros(shape, np.int64) for shape in shapes))
 
     def plus(self, other: HeldOut) -> HeldOut:

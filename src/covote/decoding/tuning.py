@@ -10,11 +10,8 @@ Habits = Literal["none", "common", "own"]
 HABITS: tuple[Habits, ...] = ("none", "common", "own")
 """Whose habits wrong answers follow (:mod:`covote.decoding.answer_model`)."""
 
-DEPENDENCES = (0.0, 0.3, 1.0)
-"""Strengths of dependence that are tried for each kind (:mod:`covote.decoding.cross_validation`)."""
-
-INDEPENDENCE = (0.0, 0.25, 0.5)
-"""Exponents e of the temperature D^e at which the answers of independent experts are predicted."""
+TEMPERATURES = tuple(2.0 ** (n / 2) for n in range(7))
+"""Divisors of scores at which held-out answers are predicted: 1 if mistakes are independent."""
 
 READINESS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
 """Logarithms of odds that are tried for how readily experts answer what they know."""

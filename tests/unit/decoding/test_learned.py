@@ -81,7 +81,7 @@ def answer_model(panel, votes, q, habits):
     return found
 
 
-def log_likelihood(panel, votes, q, habits, chances=None, vote_q=None, dependence=1.0):
+def log_likelihood(panel, votes, q, habits, chances=None, vote_q=None, temperature=2.0):
     """Return S (items x classes) and the divisor of the posterior, for complete answers."""
     knows, size, (items, classes) = panel.knows, panel.sizes, q.shape
     answer = answer_model(panel, votes, q, habits)
@@ -97,16 +97,18 @@ def log_likelihood(panel, votes, q, habits, chances=None, vote_q=None, dependenc
     if chances is not None:
         inside, powers = by_own_curves(panel, chances, vote_q)
         alike = np.std(np.log(powers)) < 0.2 and len(panel) >= 5  # all mean the same by their probabilities
-    rho = 0.1 * dependence if habits == "own" else 0
+    rho = 0.1 * min(temperature - 1, 1) if habits == "own" else 0
     scale = 1 + rho * (depth - 1)
     score = (inside / (1 + rho * (d - 1)) + outside / (1 + rho * (len(panel) - 1))) * scale
     if alike:
         together = coupled(Votes.from_dense(votes, panel, probabilities=chances), power=0.3)
         score += depth / 2 * np.log(together + 1e-9) / 0.3
-    divisor = {"none": 1, "common": depth**0.5, "own": depth ** (0.5 + (not knows.all()) * dependence / 2)}[
-        habits
-    ]
-    return score, divisor * (2 if alike and habits == "own" else 1)
+    if habits == "none":
+        return score, 1
+    divisor = (
+        depth**0.5 if knows.all() else temperature**1.5 * (1 + min(5 * classes / items, 1)) * (1 + alike)
+    )
+    return score, divisor
 
 
 def by_own_curves(panel, given, q):
@@ -136,7 +138,7 @@ def by_own_curves(panel, given, q):
     return score, chosen
 
 
-def plain(panel, votes, habits, given=None, dependence=1.0):
+def plain(panel, votes, habits, given=None, temperature=2.0):
     """Return (labels, posterior) of the rule, for classes of equal size and experts who answer everything."""
     _, best = vote(panel, votes)
     q = best.astype(float)
@@ -145,9 +147,11 @@ def plain(panel, votes, habits, given=None, dependence=1.0):
         together = coupled(Votes.from_dense(votes[tied], panel, probabilities=given[tied]), power=1)
         q[tied] *= together + 1e-12
     q /= q.sum(1, keepdims=True)
-    first = q
-    for _ in range(3):
-        score, divisor = log_likelihood(panel, votes, q, habits, given, first, dependence)
+    first, depth = q, panel.knows.sum(0).mean()
+    if habits == "own" and depth < 2.5:
+        temperature = max(temperature, depth ** (1 / 3))
+    for _ in range(7 if habits == "own" and temperature < 1.35 and depth >= 2.5 else 3):
+        score, divisor = log_likelihood(panel, votes, q, habits, given, first, temperature)
         q = softmax(score)
     return score.argmax(1), softmax(score / divisor)
 
@@ -167,7 +171,7 @@ def test_labels_and_confidence_are_those_of_the_rule(soft, gone, habits, monkeyp
     right = learn_weights(InMemory(whole), LearnedVote())
     monkeypatch.setattr(methods.learned, "choose", partial(with_habits, habits=habits, like=right.choice))
     labels = decode(whole, proba=True, odds=1)
-    expected, posterior = plain(panel, votes, habits, given, right.choice.dependence)
+    expected, posterior = plain(panel, votes, habits, given, right.choice.temperature)
     np.testing.assert_allclose(labels.proba, posterior, atol=1e-5)
     clear = np.sort(posterior, axis=1)[:, -1] - np.sort(posterior, axis=1)[:, -2] > 1e-4
     safe = labels.proba.argmax(axis=1) == labels.index  # Corollary 1 may name another class
@@ -188,7 +192,7 @@ def test_experts_who_mean_the_same_by_their_probabilities_are_coupled():
     whole = Votes.from_dense(votes, panel, probabilities=given)
     found = learn_weights(InMemory(whole), LearnedVote())
     assert found.couples
-    _, posterior = plain(panel, votes, found.choice.habits, given, found.choice.dependence)
+    _, posterior = plain(panel, votes, found.choice.habits, given, found.choice.temperature)
     np.testing.assert_allclose(decode(whole, proba=True).proba, posterior, atol=1e-4)
     # Of four experts nobody can say whether they are calibrated alike.
     few = panel.without("expert-2")
@@ -210,22 +214,22 @@ def test_the_test_on_held_out_answers_is_that_of_the_formula():
     assert sum(int(half.multiplicity.sum()) for half in halves) == 300
     dense = [half.to_dense().dense.repeat(half.multiplicity, axis=0) for half in halves]
     assert found.answers == 300 * 7
-    cooler = np.zeros(3)
+    cooler = np.zeros(7)
     for row, habits in enumerate(["none", "common", "own"]):
-        total = np.zeros(3)
+        total = 0.0
         for learn, test in (dense, dense[::-1]):
             _, best = vote(FANO, learn)
             q = best / best.sum(1, keepdims=True)
             for _ in range(2):
                 q = softmax(log_likelihood(FANO, learn, q, habits)[0])
             answer = answer_model(FANO, learn, q, habits)
-            for column, rho in enumerate([0, 0.3, 1]):
-                total[column] += held_out(FANO, test, answer, rho)
-            if habits == "own":
-                depth = FANO.knows.sum(0).mean()
-                cooler += [held_out(FANO, test, answer, 0.1, depth**e) for e in (0, 0.25, 0.5)]
+            total += held_out(FANO, test, answer, 0)
+            if row == found.habits.argmax():
+                cooler += [
+                    held_out(FANO, test, answer, 0.1 * (habits == "own"), 2 ** (n / 2)) for n in range(7)
+                ]
         np.testing.assert_allclose(found.habits[row] / UNIT, total, rtol=1e-6)
-    np.testing.assert_allclose(found.independence[2] / UNIT, cooler, rtol=1e-6)
+    np.testing.assert_allclose(found.temperatures[found.habits.argmax()] / UNIT, cooler, rtol=1e-6)
 
 
 def held_out(panel, votes, answer, rho, temperature=1.0):
@@ -376,16 +380,16 @@ def test_the_habits_of_people_are_recognised(guess):
     labels = decode(votes)
     assert labels.expected_score(truth).mean() > majority + 0.02
     wrong = (labels.index != truth).sum()
-    # Habits of their own are toned down at least by the root of D, even if mistakes are independent.
+    # Where few authorities answer, nothing shows that mistakes by habits of their own are independent.
     assert 0.7 < (1 - labels.confidence).sum() / wrong < (2 if guess == "own" else 1.4)
 
 
 def test_people_who_make_their_own_mistakes_are_told_from_models_that_share_them():
     people, _ = some_people("own")
     models, _, _ = real_looking(1000, panel=FANO)
-    assert chosen(people).dependence == 0
     together = chosen(Votes.from_dense(models, FANO))
-    assert (together.habits, together.dependence > 0) == ("own", True)
+    assert together.habits == chosen(people).habits == "own"
+    assert chosen(people).temperature < 1.1 < 1.3 < together.temperature
 
 
 def test_a_class_that_nobody_who_answered_knows_lowers_the_confidence():

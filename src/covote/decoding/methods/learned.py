@@ -29,6 +29,9 @@ from covote.votes.patterns import AnswerPatterns, each_row
 
 Array = NDArray[Any]
 
+FURTHER = 4
+"""Rounds of learning after the third, if experts make independent mistakes by habits of their own."""
+
 SHIFTS, SLOPES = np.arange(-4, 4.125, 0.125), 2.0 ** np.arange(-3, 3.25, 0.25)
 """Candidate shifts and slopes of the labels' log-odds, to fit gold items."""
 
@@ -38,29 +41,35 @@ SHIFT_SPREAD, SLOPE_SPREAD = 1.0, 0.5
 
 @dataclass(frozen=True)
 class LearnedVote(Decoder):
-    """Start from the paper's vote, and learn three times how experts answer: expectation maximisation.
+    """Start from the paper's vote, and learn how experts answer: a few rounds of expectation maximisation.
 
     The vote N_k / d_k labels the items; tied items are divided among their classes. From these labels the
     decoder learns how each expert answers (:mod:`covote.decoding.answer_model`): how often it is right about
     classes that it knows, and what its wrong answers are. S_k is the log-likelihood of all answers if the
-    class is k. It learns again from softmax(S), twice, and the label is the class with the best S_k.
+    class is k. It learns again from softmax(S), twice, or six times if experts make independent mistakes by
+    habits of their own, and the label is the class with the best S_k.
 
     Whether wrong answers follow no habits, habits common to all experts, or each expert's own is chosen by
     predicting held-out answers (:mod:`covote.decoding.cross_validation`); so is whether classes differ in
     size, and whether experts answer mostly what they know (:mod:`covote.decoding.who_answered`), which are
-    then added to S. Experts with habits of their own make the same mistakes, so the weights of d_k
-    authorities are divided by 1 + rho (d_k - 1), and those of others by 1 + rho (answers - 1).
+    then added to S. Experts with habits of their own may make the same mistakes, so the weights of d_k
+    authorities are divided by 1 + rho (d_k - 1), and those of others by 1 + rho (answers - 1), where rho is
+    (t - 1) / 10, at most 1/10, and t the temperature below.
 
-    Probabilities replace the weights inside expertise (:mod:`covote.decoding.curves`). If all experts are
-    calibrated alike, d/2 log q is added, where q is coupled from them (:mod:`covote.decoding.fusion`).
+    Probabilities replace the weights inside expertise (:mod:`covote.decoding.curves`), or half of them where
+    an expert with habits of its own knows every class. If all experts are calibrated alike, d/2 log q is
+    added, where q is coupled from them (:mod:`covote.decoding.fusion`).
 
     A class that has the votes of all its authorities, who together know all other classes, is the label
     whatever the other experts say (Paper: Corollary 1).
 
-    The confidence is the posterior of the label, softmax(S / T): T is 1 without habits, sqrt(D) with common
-    ones and in a crowd, and D with the experts' own, where D authorities answer an item, on average. If there
-    are gold items, each scored as if its class were unknown, the log-odds are shifted and stretched to fit
-    them: J. Platt (1999), "Probabilistic outputs for support vector machines".
+    The confidence is the posterior of the label, softmax(S / T). Without habits T is 1, and in a crowd, where
+    everyone knows every class, sqrt(D) if D authorities answer an item. Otherwise T is the smaller of t^1.5
+    and D^1.25, times 1 + 5 K / n for n items of K classes (at most 2), because habits that were learned from
+    a few items fit these too well. Here t is the temperature at which held-out answers are predicted best, at
+    least D^(1/3) if experts have habits of their own and D is below 2.5. If probabilities are coupled, T is
+    twice as large. If there are gold items, each scored as if its class were unknown, the log-odds are
+    shifted and stretched to fit them: J. Platt (1999), "Probabilistic outputs for support vector machines".
 
     Parameters
     ----------
@@ -83,10 +92,12 @@ class LearnedVote(Decoder):
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """Learn from the vote, choose the habits on a sample, learn again twice, and calibrate."""
-        again = Refit(self.gold, self.past)
+        """Learn from the vote, choose the habits on a sample, learn again, and calibrate."""
+        again, further = Refit(self.gold, self.past), Refit(self.gold, self.past, further=True)
         sample = DrawSample(choose), CountSample(choose)
-        return FitToVote(self.gold, self.past), *sample, again, again, Calibration(self)
+        return (
+            FitToVote(self.gold, self.past), *sample, again, again, *(further,) * FURTHER, Calibration(self)
+        )  # fmt: skip
 
     # Labels
 
