@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from covote.cli.output import complain, progress_bar, say, say_json, say_table, say_written
+from covote.cli.terminal import complain, progress_bar, say, say_json, say_table, say_written
 from covote.errors import CovoteError
 from paper.datasets import DataSource, default_folder
 from paper.experiment import SIZES, TRAINERS, Context

@@ -29,7 +29,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _leave)
     from covote import compiled
     from covote.cli.app import app
-    from covote.cli.output import complain
+    from covote.cli.terminal import complain
     from covote.errors import CovoteError
 
     signal.signal(signal.SIGINT, before)
@@ -61,14 +61,14 @@ def main() -> None:
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one line, without the place in the source."""
-    from covote.cli.output import complain
+    from covote.cli.terminal import complain
 
     complain(f"Warning: {message}")
 
 
 def _explain(error: OSError) -> None:
     """Report what the system refused; raise the error if the cause is unclear."""
-    from covote.cli.output import complain
+    from covote.cli.terminal import complain
 
     if error.strerror is None:
         raise error

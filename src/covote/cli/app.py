@@ -96,37 +96,14 @@ EXAMPLES = {
 
 
 ADVANCED = frozenset(
-    [
-        "--odds",
-        "--review-until",
-        "--columns",
-        "--save-stats",
-        "--load-stats",
-        "--format",
-        "--engine",
-        "--scheduler",
-        "--workers",
-        "--none",
-        "--blank",
-        "--duplicates",
-        "--match",
-        "--effort",
-        "--seed",
-        "--new-cost",
-        "--noise",
-        "--missing",
-        "--batch",
-        "--refresh",
-        "--delta",
-        "--error",
-        "--goal",
-        "--plot-budget",
-        "--sign-in-header",
-        "--private-webhooks",
-        "--public-url",
-        "--database",
-    ]
-)
+    (
+        "--odds", "--review-until", "--columns", "--save-stats", "--load-stats", "--format",
+        "--engine", "--scheduler", "--workers", "--none", "--blank", "--duplicates", "--match",
+        "--effort", "--seed", "--new-cost", "--noise", "--missing", "--batch", "--refresh",
+        "--delta", "--error", "--goal", "--plot-budget", "--sign-in-header", "--private-webhooks",
+        "--public-url", "--database",
+    )
+)  # fmt: skip
 """Options that no tutorial uses: the help shows them in a box of their own, the last one."""
 
 

@@ -10,7 +10,7 @@ import typer
 
 from covote import atomic
 from covote.asking import Asker, Question
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import Gold, Json, Report, choice, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
@@ -109,13 +109,15 @@ def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
     experts, each = np.unique(questions.expert, return_counts=True)
     if len(questions):
         load = str(each[0]) if each.min() == each.max() else f"{each.min()} to {each.max()}"
-        output.say(
-            f"{output.counted(len(questions), 'question')} to {output.counted(len(experts), 'expert')}, "
+        terminal.say(
+            f"{terminal.counted(len(questions), 'question')} to {terminal.counted(len(experts), 'expert')}, "
             f"{load} each. Fill in the column label, and add the answers to yours."
         )
     else:
-        output.say("No further answer would help: no one is left to ask about the items that are still open.")
-    output.say_written(place)
+        terminal.say(
+            "No further answer would help: no one is left to ask about the items that are still open."
+        )
+    terminal.say_written(place)
 
 
 def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: bool) -> None:
@@ -127,14 +129,14 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
 
         write_replay(report, found, source)
     if as_json:
-        output.say_json(found.to_dict())
+        terminal.say_json(found.to_dict())
         return
-    output.say(_would_have_needed(found))
+    terminal.say(_would_have_needed(found))
     if found.gold:
         everyone = next(iter(found.rules.values())).accuracy_all
         right = [f"{one.accuracy:.1%} with those of {name}" for name, one in found.rules.items()]
-        output.say(f"Right on gold items: {everyone:.1%} with all answers, {', '.join(right)}.")
-    output.say_written(report)
+        terminal.say(f"Right on gold items: {everyone:.1%} with all answers, {', '.join(right)}.")
+    terminal.say_written(report)
 
 
 def _would_have_needed(found: Replay) -> str:
@@ -166,7 +168,7 @@ def _converse(panel: Panel, rule: str, state: Path | None) -> None:
             raise InputError(f"{state} belongs to another panel; give that one with --panel")
     else:
         asker = Asker(panel, _ITEMS, rule)
-    output.say(f"Answer with {_HELP}.")
+    terminal.say(f"Answer with {_HELP}.")
     waiting = list(asker.waiting())
     while waiting or (waiting := list(asker.next(1))):
         text = _prompt(asker, waiting[0])
@@ -181,10 +183,10 @@ def _prompt(asker: Asker, question: Question) -> str:
     possible = asker.possible(question.item)
     shown = ", ".join(map(str, possible[:12])) + (" ..." if len(possible) > 12 else "")
     _, name = _place(asker, question)
-    output.say(f"{name}: {len(possible)} classes are possible: {shown}")
+    terminal.say(f"{name}: {len(possible)} classes are possible: {shown}")
     known = ", ".join(map(str, question.classes))
     try:
-        asked = output.visible(f"ask {question.expert}: which of {known}?")
+        asked = terminal.visible(f"ask {question.expert}: which of {known}?")
         return str(typer.prompt(asked, prompt_suffix=" ")).strip()
     except typer.Abort:
         return "quit"
@@ -202,18 +204,18 @@ def _take_answer(asker: Asker, question: Question, text: str) -> list[Question]:
         answer = None if text == "skip" else "none of mine" if text == "none" else names.get(text, text)
         asker.tell(question.item, question.expert, answer)
     except CovoteError as error:
-        output.say(str(error))
+        terminal.say(str(error))
         return [question]
     place, name = _place(asker, question)
     if asker.done[place]:
-        output.say(f"{name} is {asker.possible(question.item)[0]}.")
+        terminal.say(f"{name} is {asker.possible(question.item)[0]}.")
     elif asker.stuck[place]:
         left = ", ".join(map(str, asker.possible(question.item)))
-        output.say(f"{name} stays open between {left}.")
+        terminal.say(f"{name} stays open between {left}.")
     return []
 
 
 def _place(asker: Asker, question: Question) -> tuple[int, str]:
     """Return the position of the item of a question, and its name; numbered items count from 1."""
     place = asker.items.tolist().index(question.item)
-    return place, f"item {place + 1 if question.item == place else output.visible(str(question.item))}"
+    return place, f"item {place + 1 if question.item == place else terminal.visible(str(question.item))}"

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from covote.bounds import BoundRow, bound_table
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import Classes, Json, OneSize, number
 
 
@@ -30,24 +30,24 @@ def bounds(
     as_json: Json = False,
 ) -> None:
     """Show how many experts are needed: all bounds."""
-    output.check_places(plot)
+    terminal.check_places(plot)
     rows = bound_table(classes, size, error, delta)
     if plot is not None:
         from covote.files.report.charts import cover_bounds
 
-        output.draw(lambda: cover_bounds(classes, size), plot)
+        terminal.draw(lambda: cover_bounds(classes, size), plot)
     if as_json:
-        output.say_json([asdict(row) for row in rows])
+        terminal.say_json([asdict(row) for row in rows])
     else:
         _tell(classes, size, rows)
-        output.say_written(plot)
+        terminal.say_written(plot)
 
 
 def _tell(classes: int, size: int, rows: list[BoundRow]) -> None:
-    output.say(f"{classes:,} classes, experts who know {size:,} of them")
+    terminal.say(f"{classes:,} classes, experts who know {size:,} of them")
     for goal, group in groupby(rows, key=lambda row: row.goal):
-        output.say()
-        output.say(goal)
+        terminal.say()
+        terminal.say(goal)
         cells = [
             (
                 row.name,
@@ -58,4 +58,4 @@ def _tell(classes: int, size: int, rows: list[BoundRow]) -> None:
             )
             for row in group
         ]
-        output.say_table(("bound", "", "value", "needs", "source"), cells, "<<><<")
+        terminal.say_table(("bound", "", "value", "needs", "source"), cells, "<<><<")

@@ -14,7 +14,7 @@ import typer
 from covote import atomic
 from covote.arguments import some_of
 from covote.bounds import best_lower_bound, pair_graph
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 from covote.cli.arguments import (
     Json,
     PanelFile,
@@ -69,12 +69,12 @@ def check(
         return
     if fix is not None:
         raise InputError("--fix needs a file of answers: covote check PANEL ANSWERS --fix names.csv")
-    output.check_places(plot, plot_pairs, read=[panel_file])
+    terminal.check_places(plot, plot_pairs, read=[panel_file])
     everyone = Panel.load(panel_file)
     panel, gone = everyone.present, [*compress(everyone.names, everyone.left)]
     missing = panel.count_uncovered(redundancy)
     if as_json:
-        output.say_json(
+        terminal.say_json(
             {
                 "experts": len(panel),
                 "left": gone,
@@ -83,28 +83,28 @@ def check(
                 "asked": redundancy,
                 "uncovered_pairs": missing,
                 "uncovered": panel.uncovered(redundancy, most=_MOST),
-                _LEFT: output.worst_case(panel),
+                _LEFT: panel_summary.worst_case(panel),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
                 "single_points_of_failure": None
-                if len(panel.classes) > output.MANY
+                if len(panel.classes) > panel_summary.MANY
                 else _outages(panel, panel.survives().critical),
             }
         )
     else:
         if gone:
-            output.say(f"Left: {some_of(gone)}. Their answers still count; what follows is without them.")
+            terminal.say(f"Left: {some_of(gone)}. Their answers still count; what follows is without them.")
         _tell(panel, missing, redundancy)
-        output.say_worst_case(panel)
+        panel_summary.say_worst_case(panel)
         if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
-            output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
-    output.save_panel(panel, None, plot, quiet=as_json)
+            terminal.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
+    panel_summary.save_panel(panel, None, plot, quiet=as_json)
     if plot_pairs is not None:
-        output.draw(pair_graph(panel).plot, plot_pairs)
+        terminal.draw(pair_graph(panel).plot, plot_pairs)
         if not as_json:
-            output.say_written(plot_pairs)
+            terminal.say_written(plot_pairs)
     if missing:
         raise typer.Exit(1)
 
@@ -143,29 +143,31 @@ def _check_votes(
             if fix is not None and unknown:
                 _write_names(fix, unknown)
     if as_json:
-        output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
+        terminal.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
     else:
         if details:
-            output.say(
-                f"{answers}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
+            terminal.say(
+                f"{answers}: {terminal.counted(details['answers'], 'answer')}, {details['shape']} format; "
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
-        output.say_notes(notes, problems)
+        terminal.say_notes(notes, problems)
         if problems and fix is not None and unknown:
-            output.say(
+            terminal.say(
                 f"Wrote {fix}. Open it, fill in the second column (leave it empty to ignore the name), then "
                 f"add --rename {fix}."
             )
         elif problems and unknown:
-            output.say("To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop.")
+            terminal.say(
+                "To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop."
+            )
         elif problems and details.get("dropped"):
-            output.say("Correct the answers or the panel; to ignore these answers, add --unknown drop.")
+            terminal.say("Correct the answers or the panel; to ignore these answers, add --unknown drop.")
         elif problems:
-            output.say("Correct the file.")
+            terminal.say("Correct the file.")
         else:
-            output.say("No problems found.")
+            terminal.say("No problems found.")
             _tell_confusions(read)
-            output.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
+            terminal.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
 
@@ -177,11 +179,11 @@ def _tell_confusions(votes: Votes) -> None:
     pairs = confused_pairs(votes, most=_CONFUSED + 1)
     if not pairs:
         return
-    output.say("No expert knows both of these classes, and items got answers with both:")
+    terminal.say("No expert knows both of these classes, and items got answers with both:")
     rows = [[str(one.first), str(one.second), f"{one.items:,}"] for one in pairs[:_CONFUSED]]
-    output.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
+    terminal.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
     if len(pairs) > _CONFUSED:
-        output.say("  and more")
+        terminal.say("  and more")
 
 
 def _write_names(path: Path, names: dict[str, Name | None]) -> None:
@@ -194,7 +196,7 @@ def _write_names(path: Path, names: dict[str, Name | None]) -> None:
 
 def _tell_outages(panel: Panel) -> None:
     """Print which pairs are lost if one expert is away, the worst first."""
-    if len(panel.classes) > output.MANY:
+    if len(panel.classes) > panel_summary.MANY:
         return  # it takes minutes to count the pairs of every expert
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
@@ -203,14 +205,18 @@ def _tell_outages(panel: Panel) -> None:
     for one in _outages(panel, critical[:_OUTAGES]):
         share = one[_LEFT]
         rows.append(
-            [str(one["expert"]), f"{one['pairs']:,}", "" if share is None else output.rounded_down(share)]
+            [
+                str(one["expert"]),
+                f"{one['pairs']:,}",
+                "" if share is None else panel_summary.rounded_down(share),
+            ]
         )
-    output.say("If one expert is away:")
+    terminal.say("If one expert is away:")
     known = all(row[2] for row in rows)
     width = 3 if known else 2
-    output.say_table(heads[:width], [row[:width] for row in rows], "<>>"[:width], indent="  ")
+    terminal.say_table(heads[:width], [row[:width] for row in rows], "<>>"[:width], indent="  ")
     if len(critical) > _OUTAGES:
-        output.say(f"  and {len(critical) - _OUTAGES:,} more experts, without whom fewer pairs are lost")
+        terminal.say(f"  and {len(critical) - _OUTAGES:,} more experts, without whom fewer pairs are lost")
 
 
 def _tell_worst_classes(panel: Panel, redundancy: int) -> None:
@@ -223,42 +229,46 @@ def _tell_worst_classes(panel: Panel, redundancy: int) -> None:
     rows = []
     for k in order[missing[order] > 0].tolist():
         others = np.flatnonzero(counts[k] < redundancy)
-        names = output.first_of((str(panel.classes[j]) for j in others[:_PARTNERS]), _PARTNERS, len(others))
+        names = terminal.first_of((str(panel.classes[j]) for j in others[:_PARTNERS]), _PARTNERS, len(others))
         rows.append([str(panel.classes[k]), str(known[k]), f"{missing[k]:,}", names])
-    output.say("Classes that are covered worst:")
+    terminal.say("Classes that are covered worst:")
     heads = ["class", "experts", "pairs not covered", "with"]
-    output.say_table(heads, rows, "<>><", indent="  ")
+    terminal.say_table(heads, rows, "<>><", indent="  ")
     rest = int((missing > 0).sum()) - len(rows)
     if rest > 0:
-        output.say(f"  and {output.counted(rest, 'more class')}, with fewer (all of them: --json)")
+        terminal.say(f"  and {terminal.counted(rest, 'more class')}, with fewer (all of them: --json)")
 
 
 def _outages(panel: Panel, critical: Sequence[tuple[Name, int]]) -> list[dict[str, Any]]:
     """Return the cost of losing each expert: pairs, and the accuracy that the others guarantee."""
     few = len(critical) <= _MOST_OUTAGES
     return [
-        {"expert": name, "pairs": pairs, _LEFT: output.worst_case(panel.without(name)) if few else None}
+        {
+            "expert": name,
+            "pairs": pairs,
+            _LEFT: panel_summary.worst_case(panel.without(name)) if few else None,
+        }
         for name, pairs in critical
     ]
 
 
 def _tell(panel: Panel, missing: int, redundancy: int) -> None:
-    output.say_covered(panel)
-    output.show_matrix(panel)
-    output.say_redundancy(panel)
+    panel_summary.say_covered(panel)
+    panel_summary.show_matrix(panel)
+    panel_summary.say_redundancy(panel)
     _tell_outages(panel)
     if missing:
         uncovered = panel.uncovered(redundancy, most=_SHOWN)
-        pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), _SHOWN, missing)
+        pairs = terminal.first_of((f"({a}, {b})" for a, b in uncovered), _SHOWN, missing)
         often = "" if redundancy == 1 else f" {redundancy} times"
-        output.say(f"Not covered{often}: {pairs}.")
-        if missing > _SHOWN and len(panel.classes) <= output.MANY:
+        terminal.say(f"Not covered{often}: {pairs}.")
+        if missing > _SHOWN and len(panel.classes) <= panel_summary.MANY:
             _tell_worst_classes(panel, redundancy)
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
         if size >= 2:
             fewest, name = best_lower_bound(len(panel.classes), size, redundancy)
-            output.say(
-                f"Any panel of experts with at most {output.counted(size, 'class')} needs at least "
-                f"{output.counted(fewest, 'expert')} ({name}); this one has {len(panel):,}."
+            terminal.say(
+                f"Any panel of experts with at most {terminal.counted(size, 'class')} needs at least "
+                f"{terminal.counted(fewest, 'expert')} ({name}); this one has {len(panel):,}."
             )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel, reads_votes
 from covote.tables import ReadOptions
 
@@ -31,17 +31,17 @@ def compare(
     from covote.decoding.gold import like_items
     from covote.files import VoteFile, panel_or_word, read_gold
 
-    output.check_places(plot, read=[answers, panel_file, gold])
+    terminal.check_places(plot, read=[answers, panel_file, gold])
     read = VoteFile(answers, panel_or_word(panel_file), reading).read()
     found = compared(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
     if plot is not None:
         from covote.files.report.charts import method_comparison
 
-        output.draw(lambda: method_comparison(found), plot)
+        terminal.draw(lambda: method_comparison(found), plot)
     if as_json:
-        output.say_json(
+        terminal.say_json(
             {"methods": found.rows(), "use": found.best, "expected": found.expected, "advice": found.advice}
         )
         return
-    output.say(str(found))
-    output.say_written(plot)
+    terminal.say(str(found))
+    terminal.say_written(plot)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 from covote.cli.arguments import (
     Effort,
     Json,
@@ -50,9 +50,9 @@ def complete(
     from covote.covers import complete as complete_panel
     from covote.covers.completing import fillers
 
-    output.check_places(plot, panel=output_file, read=[panel_file])
+    terminal.check_places(plot, panel=output_file, read=[panel_file])
     before = Panel.load(panel_file)
-    with output.progress_bar() as progress:
+    with terminal.progress_bar() as progress:
         panel = complete_panel(
             before,
             read_size(size),
@@ -66,29 +66,29 @@ def complete(
     spare = [] if teach else fillers(panel, len(before), redundancy)
     if as_json:
         unneeded = {str(name): some for name, some in zip(panel.names[len(before) :], spare, strict=False)}
-        output.say_json({**output.panel_dict(panel), **({} if teach else {"fillers": unneeded})})
+        terminal.say_json({**panel_summary.panel_dict(panel), **({} if teach else {"fillers": unneeded})})
     elif teach:
         _tell_lessons(before, panel)
     else:
         added = len(panel) - len(before)
         more = "1 more expert makes" if added == 1 else f"{added:,} more experts make"
-        output.say(f"{more} the panel complete:" if added else "The panel already covers every pair.")
+        terminal.say(f"{more} the panel complete:" if added else "The panel already covers every pair.")
         new = zip(panel.names[len(before) :], panel.blocks()[len(before) :], spare, strict=True)
         for name, block, some in new:
             shown = (f"({known})" if known in some else str(known) for known in block)
-            output.say(f"  {name}: {', '.join(shown)}")
+            terminal.say(f"  {name}: {', '.join(shown)}")
         if any(spare):
-            output.say("Classes in brackets are optional.")
+            terminal.say("Classes in brackets are optional.")
         if added and new_cost is None and (before.cost != 1).any():
-            output.say(
+            terminal.say(
                 f"A new expert is priced at {panel.cost[-1]:g}, the mean of the others; "
                 "--new-cost changes it."
             )
-        output.say_covered(panel.present)
+        panel_summary.say_covered(panel.present)
         if added:
-            output.say_fewest(panel, "new experts")
-        output.show_matrix(panel)
-    output.save_panel(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
+            panel_summary.say_fewest(panel, "new experts")
+        panel_summary.show_matrix(panel)
+    panel_summary.save_panel(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
 
 
 def _tell_lessons(before: Panel, panel: Panel) -> None:
@@ -96,12 +96,12 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
     assert proof is not None
     lessons = int(proof.size)
     more = "1 lesson makes" if lessons == 1 else f"{lessons:,} lessons make"
-    output.say(f"{more} the panel complete:" if lessons else "The panel already covers every pair.")
+    terminal.say(f"{more} the panel complete:" if lessons else "The panel already covers every pair.")
     for name, known, now in zip(panel.names, before.knows, panel.knows, strict=True):
         new = [str(panel.classes[k]) for k in (now & ~known).nonzero()[0]]
         if new:
-            output.say(f"  {name} learns {', '.join(new)}")
-    output.say_covered(panel.present)
+            terminal.say(f"  {name} learns {', '.join(new)}")
+    panel_summary.say_covered(panel.present)
     if lessons:
-        output.say_fewest(panel, "lessons")
-    output.show_matrix(panel)
+        panel_summary.say_fewest(panel, "lessons")
+    panel_summary.show_matrix(panel)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from covote import atomic
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import choice, reads_votes
 from covote.panel import Panel
 from covote.tables import ReadOptions
@@ -62,7 +62,7 @@ def convert(
 
     atomic.check_apart([target], [source, panel_file, items, reading.rename_file])
     panel = None if panel_file is None else Panel.load(panel_file)
-    with output.warnings_as_lines():
+    with terminal.warnings_as_lines():
         written = converted(
             source,
             target,
@@ -71,8 +71,8 @@ def convert(
             items=items,
             shown=shown,
             reading=reading,
-            note=lambda sentence: output.say(f"Note: {sentence}."),
+            note=lambda sentence: terminal.say(f"Note: {sentence}."),
         )
-    output.say_written(*written[:_SHOWN])
+    terminal.say_written(*written[:_SHOWN])
     if len(written) > _SHOWN:
-        output.say(f"... and {output.counted(len(written) - _SHOWN, 'more file')}.")
+        terminal.say(f"... and {terminal.counted(len(written) - _SHOWN, 'more file')}.")

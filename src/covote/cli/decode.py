@@ -11,7 +11,7 @@ import typer
 from covote import atomic
 from covote.arguments import some_of
 from covote.cli import outcome as outcomes
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import (
     WRITTEN,
     Columns,
@@ -114,7 +114,7 @@ def decode(
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
         chosen = Output(streams.labels, proba, review, review_until, report, title, stats, names)
-        with output.progress_bar() as progress, output.warnings_as_lines():
+        with terminal.progress_bar() as progress, terminal.warnings_as_lines():
             outcome = decode_file(
                 streams.votes,
                 chosen,
@@ -127,12 +127,12 @@ def decode(
                 **options,
             )
     if as_json:
-        output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
+        terminal.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
     elif not streams.to_stdout:
         outcomes.tell(outcome, time.monotonic() - started, method)
-        output.say_written(output_file, proba, stats, report, review)
+        terminal.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
-            output.say("Labels were not saved; add -o labels.csv to save them.")
+            terminal.say("Labels were not saved; add -o labels.csv to save them.")
 
 
 def _on_cluster(
@@ -164,8 +164,8 @@ def _on_cluster(
     with connected(scheduler, workers) as client:
         counts = decode(votes, panel, place, client, method=method, gold=known, reading=reading, **options)
     if as_json:
-        output.say_json({"items": sum(counts.values()), **counts})
+        terminal.say_json({"items": sum(counts.values()), **counts})
         return
     numbers = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-    output.say(f"{output.counted(sum(counts.values()), 'item')}: {numbers}.")
-    output.say_written(place)
+    terminal.say(f"{terminal.counted(sum(counts.values()), 'item')}: {numbers}.")
+    terminal.say_written(place)

@@ -10,7 +10,7 @@ import typer
 
 from covote import atomic
 from covote.cli import outcome as outcomes
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 
 _GOLD = 50  # images whose digit is told
 
@@ -25,25 +25,25 @@ def demo(
     from covote.learn.digits import digits
 
     atomic.make_folder(folder, "--output")
-    output.say(
+    terminal.say(
         "Ten digits, and experts who can each tell only four of them apart. How many experts are needed?"
     )
-    output.say()
+    terminal.say()
     result = digits()
-    output.say_covered(result.panel)
-    output.say_fewest(result.panel)
-    output.show_matrix(result.panel)
-    output.say(
+    panel_summary.say_covered(result.panel)
+    panel_summary.say_fewest(result.panel)
+    panel_summary.show_matrix(result.panel)
+    terminal.say(
         f"Trained one model per expert on scikit-learn's digits, each on only the classes it knows\n"
         f"({result.trained_on} images), then asked all of them about {result.held_out} held-out images. "
         f"Most of the time\nthey had to answer about digits they have never seen."
     )
-    output.say()
-    output.say(f"  each expert, on digits it knows        {result.experts:6.1%}")
-    output.say(f"  the panel, by the paper's vote         {result.panel_accuracy:6.1%}")
-    output.say(f"  one centralised model of all digits    {result.centralised:6.1%}")
-    output.say()
-    output.say(
+    terminal.say()
+    terminal.say(f"  each expert, on digits it knows        {result.experts:6.1%}")
+    terminal.say(f"  the panel, by the paper's vote         {result.panel_accuracy:6.1%}")
+    terminal.say(f"  one centralised model of all digits    {result.centralised:6.1%}")
+    terminal.say()
+    terminal.say(
         f"{result.sure} of {result.held_out} images got a label that all its experts agree on; "
         f"{result.tied} were ties\n(counted as a fair draw)."
     )
@@ -54,13 +54,13 @@ def demo(
     result.votes.save(answers, "wide")
     known = (f"{item},{digit}\n" for item, digit in enumerate(result.truth[:_GOLD]))
     atomic.write_text(gold, "item,label\n" + "".join(known))
-    output.say_written(panel, answers, gold)
-    output.say()
-    output.say(f"With files like these, and {_GOLD} images whose digit is known:")
-    output.say(f"covote decode {answers} --panel {panel} --gold {gold} -o {labels} --report {report}")
-    output.say()
+    terminal.say_written(panel, answers, gold)
+    terminal.say()
+    terminal.say(f"With files like these, and {_GOLD} images whose digit is known:")
+    terminal.say(f"covote decode {answers} --panel {panel} --gold {gold} -o {labels} --report {report}")
+    terminal.say()
     started = time.monotonic()
     outcome = decode_file(answers, Output(labels, report=report, title="Digits"), panel, gold=gold)
     outcomes.tell(outcome, time.monotonic() - started, "learned")
-    output.say_written(labels, report)
-    output.say(f"Next: open {report} in a browser, or ask why: covote explain {answers} 17 --panel {panel}")
+    terminal.say_written(labels, report)
+    terminal.say(f"Next: open {report} in a browser, or ask why: covote explain {answers} 17 --panel {panel}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 from covote.cli.arguments import (
     Effort,
     Json,
@@ -59,14 +59,14 @@ def design(
     from covote.covers import design as design_panel
     from covote.panel import Panel
 
-    output.check_places(plot, panel=output_file, read=[classes])
+    terminal.check_places(plot, panel=output_file, read=[classes])
     answering = None
     if model is not None:
         from covote.models.entries import entry
 
         answering = read_model(model)
         entry(answering)  # a mistake in it is reported before the search
-    with output.progress_bar() as progress:
+    with terminal.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),
             read_size(size),
@@ -83,13 +83,13 @@ def design(
             models=[answering] * len(panel), certificate=panel.certificate,
         )  # fmt: skip
     if as_json:
-        output.say_json(output.panel_dict(panel))
+        terminal.say_json(panel_summary.panel_dict(panel))
     else:
-        output.say_covered(panel)
-        output.say_fewest(panel)
-        output.show_matrix(panel)
-        output.say_redundancy(panel)
-    output.save_panel(panel, output_file, plot, quiet=as_json)
+        panel_summary.say_covered(panel)
+        panel_summary.say_fewest(panel)
+        panel_summary.show_matrix(panel)
+        panel_summary.say_redundancy(panel)
+    panel_summary.save_panel(panel, output_file, plot, quiet=as_json)
     if output_file is not None and not as_json:
         work = "decode answers.csv" if model is None else "label items.csv"
-        output.say(f"Next: covote {work} --panel {output_file} -o labels.csv")
+        terminal.say(f"Next: covote {work} --panel {output_file} -o labels.csv")

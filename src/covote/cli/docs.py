@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from covote.arguments import did_you_mean
-from covote.cli import output
+from covote.cli import terminal
 from covote.errors import FileError, InputError
 
 _DIRECTIVE = re.compile(r"^```\{[\w-]+\}.*?^```\n", re.MULTILINE | re.DOTALL)
@@ -31,10 +31,10 @@ def docs(
     chapters = read_chapters()
     if page is None:
         for chapter, pages in chapters.items():
-            output.say(chapter)
+            terminal.say(chapter)
             for name in pages:
-                output.say(f"  {name:18}  {_title(name)}")
-        output.say("\nNext: covote docs tutorial")
+                terminal.say(f"  {name:18}  {_title(name)}")
+        terminal.say("\nNext: covote docs tutorial")
         return
     name = page.removeprefix("docs/").removesuffix(".md")
     known = [one for pages in chapters.values() for one in pages]
@@ -45,10 +45,10 @@ def docs(
             raise InputError(
                 f"no page {page!r}, and no page has this word{near}; covote docs lists all of them"
             )
-        output.say(f"No page has the name {page!r}. These have the word:")
+        terminal.say(f"No page has the name {page!r}. These have the word:")
         for one, sections in found:
-            output.say(f"  {one:18}  {'; '.join(sections[:3])}")
-        output.say(f"\nNext: covote docs {found[0][0]}")
+            terminal.say(f"  {one:18}  {'; '.join(sections[:3])}")
+        terminal.say(f"\nNext: covote docs {found[0][0]}")
         return
     text = _FILE.sub(r"`\2`:\n\n```\1", _DIRECTIVE.sub("", _read(name)))
     if sys.stdout.isatty():
@@ -57,7 +57,7 @@ def docs(
 
         Console().print(Markdown(text, hyperlinks=False))
     else:
-        output.say(text.rstrip())
+        terminal.say(text.rstrip())
 
 
 def look_for(word: str, pages: list[str]) -> list[tuple[str, list[str]]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import Gold, Json, VotesFile, VotesPanel, reads_votes
 from covote.cli.method import Method
 from covote.tables import ReadOptions
@@ -35,11 +35,11 @@ def explain(
     if known is not None:
         known = dict(like_items(known, read))
     (name,) = like_items({item: None}, read)
-    with output.warnings_as_lines():
+    with terminal.warnings_as_lines():
         proba = method == "auto" or estimates(make(method, {}, known))
         labels = decode(read, method=method, gold=known, proba=proba)
     found = explained(read, name, labels)
     if as_json:
-        output.say_json(found.to_dict())
+        terminal.say_json(found.to_dict())
         return
-    output.say(str(found))
+    terminal.say(str(found))

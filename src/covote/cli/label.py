@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote import atomic
-from covote.arguments import money, some_of
+from covote.arguments import some_of
 from covote.cli import outcome as outcomes
-from covote.cli import output
+from covote.cli import run_summary, terminal
 from covote.cli.arguments import (
     Gold,
     Json,
@@ -33,8 +33,7 @@ from covote.errors import ExpertError, InputError
 from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
-    from covote.labelling import ExpertRun, Labelling
-    from covote.labelling.previewing import UsageEstimate
+    from covote.labelling import Labelling
 
 
 BATCHES = "Batch services of language models"
@@ -163,20 +162,20 @@ def label(
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
     running = sorted(set(running_code(models_of(panel_file))))
     if running and trust and not as_json:
-        output.say(f"Trusted to run code: {some_of(running)}.")
+        terminal.say(f"Trusted to run code: {some_of(running)}.")
     panel, folder = panel_of_models(panel_file, trust), folder_of(panel_file)
     place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
         from covote.labelling.previewing import preview
 
-        _show(preview(place, panel, folder, trust))
+        run_summary.show_estimate(preview(place, panel, folder, trust))
         return
     asking = Asking(ask, budget, batch, strict, refresh, folder, responses)
     if requests is not None:
         atomic.check_apart([requests], [data, panel_file, responses])
         written = request_file(place, output_file, panel, requests, asking=asking, trust=trust)
-        experts = output.counted(written.experts, "expert")
-        output.say(
+        experts = terminal.counted(written.experts, "expert")
+        terminal.say(
             f"Wrote {requests}: {written.requests:,} requests to {experts}. "
             "Give the file to the batch service, then add --read-responses FILE to this command in its place."
         )
@@ -184,7 +183,7 @@ def label(
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
     if gold is not None:
         options["gold"] = read_gold(gold, panel, reading)
-    with output.progress_bar(each=True) as bar, output.warnings_as_lines():
+    with terminal.progress_bar(each=True) as bar, terminal.warnings_as_lines():
         found = _going_on(
             label_file,
             place,
@@ -196,42 +195,25 @@ def label(
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
         )
-    notes = _notes(found)
+    notes = run_summary.failure_notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, title=title, notes=notes)
     if as_json:
-        output.say_json(_summary(found, ask))
+        terminal.say_json(run_summary.summary(found, ask))
         _end(found)
         return
     for note in notes:
-        output.complain(f"Warning: {note}")
+        terminal.complain(f"Warning: {note}")
     if found.by_position:
-        output.say(
+        terminal.say(
             f"Note: {data.name} has no column item, task or id, so the items are called 0, 1, 2, ... in its "
             "order, which must not change; name the column with --id."
         )
-    _tell(found, ask)
+    run_summary.tell(found, ask)
     outcomes.tell(found.outcome, time.monotonic() - started, method)
-    output.say_written(output_file, proba, report, review)
-    output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
+    terminal.say_written(output_file, proba, report, review)
+    terminal.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)
-
-
-def _show(found: UsageEstimate) -> None:
-    """Print a prompt, and what a run would take."""
-    if found.expert is not None:
-        output.say(f"The first prompt to {found.expert}:\n\n{found.prompt}\n")
-    cells = [
-        (str(name), f"{used.calls:,}", *((f"{used.tokens_in:,}", f"{used.tokens_out:,}", money(used.cost))
-         if chat else ("", "", "")))
-        for name, used, chat in found.rows
-    ]  # fmt: skip
-    total = found.total
-    whole = ("language models", f"{total.calls:,}", f"{total.tokens_in:,}", f"{total.tokens_out:,}",
-             money(total.cost))  # fmt: skip
-    heads = ("expert", "calls", "tokens in", "tokens out", "cost")
-    output.say_table(heads, [*cells, whole] if len(cells) > 1 else cells, "<>>>>")
-    output.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")
 
 
 def _end(found: Labelling) -> None:
@@ -247,10 +229,10 @@ def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) ->
     except ExpertError as error:
         if options["asking"].strict:
             raise
-        output.complain(f"covote: {error}")
+        terminal.complain(f"covote: {error}")
         raise typer.Exit(3) from error
     except KeyboardInterrupt:
-        output.complain("The answers so far are kept; run the same command to continue.")
+        terminal.complain("The answers so far are kept; run the same command to continue.")
         raise
 
 
@@ -261,95 +243,3 @@ def _size(text: str | None) -> tuple[int, int] | None:
     if not match:
         raise InputError(f"cannot parse --image-size {text!r}; write width x height, as 224x224")
     return int(match[1]), int(match[2])
-
-
-def _notes(found: Labelling) -> list[str]:
-    """Return what went wrong with which expert, and what that does to coverage."""
-    notes = [_failure(run) for run in found.experts if run.missing and run.reason]
-    uncovered = found.uncovered
-    if notes and uncovered:
-        shown = output.first_of((f"{one} and {other}" for one, other in uncovered), 4)
-        notes.append(
-            f"where answers are missing, {output.counted(len(uncovered), 'pair')} of classes "
-            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anyone: {shown}"
-        )
-    elif notes:
-        notes.append("where answers are missing, the other experts still cover every pair of classes")
-    return notes
-
-
-def _failure(run: ExpertRun) -> str:
-    some = (
-        "all its answers"
-        if run.missing == run.wanted
-        else f"its answers to {run.missing:,} of {run.wanted:,} items"
-    )
-    others = [
-        f"{failure} ({count} times)" for failure, count in run.failures.items() if failure != run.reason
-    ]
-    times = run.failures[run.reason]
-    often = f" {times} times" if times > 1 else ""
-    return "; ".join([f"{run.reason}{often} ({some} are missing)", *others])
-
-
-def _tell(found: Labelling, ask: str) -> None:
-    asked = sum(run.asked for run in found.experts)
-    wanted = sum(run.wanted for run in found.experts)
-    there = sum(run.before for run in found.experts)
-    before = f" ({there:,} of {wanted:,} answers were there already)" if there else ""
-    decide = ""
-    if found.soft and found.outcome.method == "learned":
-        plain = len(found.without_probabilities)
-        whose = (
-            f"the probabilities of {len(found.experts) - plain} of them" if plain else "their probabilities"
-        )
-        decide = f"; {whose} decide ties"
-    output.say(f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}{decide}.")
-    if ask != "everyone":
-        saved = found.questions - wanted
-        cost = dict(zip(found.outcome.panel.names, found.outcome.panel.cost.tolist(), strict=True))
-        spent = sum(run.wanted * cost[run.name] for run in found.experts)
-        full = found.questions / len(found.experts) * sum(cost.values())
-        output.say(
-            f"Asked with --ask {ask}: {saved:,} of {found.questions:,} questions were saved; cost "
-            f"{spent:,.6g} instead of {full:,.6g}."
-        )
-    for run in found.experts:
-        if run.usage.calls:
-            used = run.usage
-            output.say(
-                f"Expert {run.name!r}: {used.calls:,} calls, {used.tokens_in:,} tokens in and "
-                f"{used.tokens_out:,} out{f', cost {money(used.cost)}' if used.cost else ''}, in all runs."
-            )
-    if found.over_budget:
-        output.say("The budget was reached; a larger --budget asks the rest.")
-    if found.unsettled:
-        left = output.counted(found.unsettled, "item")
-        output.say(f"Not settled: {left}; no one is left who could be asked, or paid.")
-
-
-def _summary(found: Labelling, ask: str) -> dict[str, Any]:
-    whole = outcomes.summary(found.outcome)
-    for expert, run in zip(whole["experts"], found.experts, strict=True):
-        expert.update(
-            wanted=run.wanted,
-            asked=run.asked,
-            calls=run.calls,
-            failed=run.failed,
-            missing=run.missing,
-            reason=run.reason or None,
-            lost=run.lost,
-            failures=dict(run.failures),
-            **({"usage": run.usage._asdict()} if run.usage.calls else {}),
-        )
-    wanted = sum(run.wanted for run in found.experts)
-    return {
-        **whole,
-        "questions": found.questions,
-        "saved": found.questions - wanted if ask != "everyone" else 0,
-        "unsettled": found.unsettled,
-        "probabilities": found.soft,
-        "without_probabilities": list(found.without_probabilities),
-        "uncovered": [list(pair) for pair in found.uncovered],
-        "answers": str(found.answers),
-    }

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from covote import atomic
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import (
     Json,
     LabelsFile,
@@ -63,7 +63,7 @@ def check(
     panel = Panel.load(panel_file)
     rows = [_support(panel, report, forced, count) for report in ("all", "one") for forced in (False, True)]
     if as_json:
-        output.say_json({"experts": len(panel), "classes": len(panel.classes), "support": rows})
+        terminal.say_json({"experts": len(panel), "classes": len(panel.classes), "support": rows})
     else:
         _say_support(rows, count)
     if not any(row["any_number"] or row["supported"] for row in rows):
@@ -95,13 +95,13 @@ def decode(
     streams = StandardStreams(answers, output_file, kind, as_json=as_json)
     atomic.check_apart([streams.written], [answers, panel_file, reading.rename_file])
     panel = Panel.load(panel_file)
-    with streams, output.warnings_as_lines():
+    with streams, terminal.warnings_as_lines():
         found = decode_file(
             streams.votes, streams.labels, panel, report="all" if full else "one", forced=forced, count=count,
             reading=reading,
         )  # fmt: skip
     if as_json:
-        output.say_json(
+        terminal.say_json(
             {
                 "items": found.items,
                 "answers": found.answers,
@@ -114,9 +114,9 @@ def decode(
         )
     elif not streams.to_stdout:
         _say_decoded(found)
-        output.say_written(output_file)
+        terminal.say_written(output_file)
         if output_file is None:
-            output.say("Nothing was written; -o labels.parquet keeps the labels.")
+            terminal.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 
 def simulate(
@@ -150,15 +150,15 @@ def simulate(
     found = decode_reports(reports, report=report, forced=forced, count=count)
     result = _compared(found, truth)
     if as_json:
-        output.say_json(result)
+        terminal.say_json(result)
         return
-    output.say(f"{output.counted(items, 'item')}, {int(reports.asked.sum()):,} answers.")
-    output.say(f"  complete  {result['complete']:>10,}  {result['complete_right']:,} of them right")
-    output.say(
+    terminal.say(f"{terminal.counted(items, 'item')}, {int(reports.asked.sum()):,} answers.")
+    terminal.say(f"  complete  {result['complete']:>10,}  {result['complete_right']:,} of them right")
+    terminal.say(
         f"  partial   {result['partial']:>10,}  {result['partial_right']:,} of them without a wrong label"
     )
-    output.say(f"  conflict  {result['conflict']:>10,}  no label set fits the answers")
-    output.say(f"{result['found']:,} of {result['labels']:,} labels were found.")
+    terminal.say(f"  conflict  {result['conflict']:>10,}  no label set fits the answers")
+    terminal.say(f"{result['found']:,} of {result['labels']:,} labels were found.")
 
 
 multilabel = (check, decode, simulate)
@@ -193,15 +193,15 @@ def _compared(found: LabelSets, truth: Any) -> dict[str, int]:
 
 def _say_decoded(found: SetsOutcome) -> None:
     labels = sum(size * items for size, items in enumerate(found.sizes))
-    output.say(
-        f"{output.counted(found.items, 'item')}, {output.counted(found.answers, 'answer')}: "
+    terminal.say(
+        f"{terminal.counted(found.items, 'item')}, {terminal.counted(found.answers, 'answer')}: "
         f"{labels / max(1, found.items):.3g} labels per item."
     )
     partial = found.items - found.complete - found.conflict
-    output.say(f"  complete  {found.complete:>10,}  if no expert is wrong, no other labels are possible")
-    output.say(f"  partial   {partial:>10,}  these labels are certain; there may be more")
-    output.say(f"  conflict  {found.conflict:>10,}  an expert is wrong: no label set fits the answers")
-    output.say_notes(found.notes)
+    terminal.say(f"  complete  {found.complete:>10,}  if no expert is wrong, no other labels are possible")
+    terminal.say(f"  partial   {partial:>10,}  these labels are certain; there may be more")
+    terminal.say(f"  conflict  {found.conflict:>10,}  an expert is wrong: no label set fits the answers")
+    terminal.say_notes(found.notes)
 
 
 def _check_answers(answers: Path, panel_file: Path, reading: ReadOptions, as_json: bool) -> None:
@@ -219,12 +219,12 @@ def _check_answers(answers: Path, panel_file: Path, reading: ReadOptions, as_jso
     details = {} if file is None else {**file.found.to_dict(), "shape": file.shape}
     notes = [] if file is None else list(file.notes)
     if as_json:
-        output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
+        terminal.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
     else:
         if details:
-            output.say(f"{answers}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
-        output.say_notes(notes, problems)
-        output.say(
+            terminal.say(f"{answers}: {terminal.counted(details['answers'], 'answer')}, {details['shape']}.")
+        terminal.say_notes(notes, problems)
+        terminal.say(
             "No problems found." if not problems else "Correct the file, or use --rename or --unknown drop."
         )
     if problems:
@@ -246,22 +246,22 @@ def _support(panel: Panel, report: Any, forced: bool, count: int | None) -> dict
 
 
 def _say_support(rows: list[dict[str, Any]], count: int | None) -> None:
-    output.say("Perfect answers determine the labels of an item if experts")
+    terminal.say("Perfect answers determine the labels of an item if experts")
     for row in rows:
         who = f"name {'all labels' if row['report'] == 'all' else 'one label'} they know"
         otherwise = "any class" if row["forced"] else _NONE
         exactly = "exactly " if row["forced"] and row["report"] == "one" else "up to "
         if row["any_number"]:
-            what = "any number of labels" if count is None else f"up to {output.counted(count, 'label')}"
+            what = "any number of labels" if count is None else f"up to {terminal.counted(count, 'label')}"
         elif row["supported"] is None:
             what = "not supported"
         elif exactly == "exactly " and count is None and row["supported"] > 1:
             what = f"exactly s labels, s = 1 to {row['supported']}"
         else:
-            what = f"{exactly}{output.counted(row['supported'], 'label')}"
+            what = f"{exactly}{terminal.counted(row['supported'], 'label')}"
         more = " (more were not tried)" if not row["any_number"] and "alike" not in row and not count else ""
-        output.say(f"  {who}, or {otherwise}: {what}{more}.")
+        terminal.say(f"  {who}, or {otherwise}: {what}{more}.")
         if "alike" in row:
             first, second = (" + ".join(map(str, some)) for some in row["alike"])
             at = "" if row["fails_at"] is None or row["report"] == "all" else f"With {row['fails_at']}, "
-            output.say(f"    {at}{first} and {second} can get the same answers.")
+            terminal.say(f"    {at}{first} and {second} can get the same answers.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 from covote.decoding.explaining import advice
 from covote.decoding.gold import gold_sentence, wilson
 from covote.files.review import GOALS
@@ -76,58 +76,58 @@ def _gold(score: GoldScore) -> dict[str, Any]:
 
 def _uncovered(outcome: Outcome) -> int | None:
     """Return how many pairs of classes no one can tell apart; None where counting would take long."""
-    few = len(outcome.panel.classes) <= output.MANY
+    few = len(outcome.panel.classes) <= panel_summary.MANY
     return outcome.panel.count_uncovered() if few else None
 
 
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print the outcome for people; `method` is the one that was asked for."""
     tally = outcome.tally
-    output.say_notes(outcome.all_notes())
+    terminal.say_notes(outcome.all_notes())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
-        output.say(f"Decoded by {outcome.method}{best}.")
+        terminal.say(f"Decoded by {outcome.method}{best}.")
     missing = _uncovered(outcome)
     if missing:
         uncovered = outcome.panel.uncovered(most=3)
-        pairs = output.first_of((f"{a} and {b}" for a, b in uncovered), 3, missing)
-        output.say(
-            f"For {output.counted(missing, 'pair')} of classes no expert knows both: {pairs}. Labels between "
-            "them are guesses."
+        pairs = terminal.first_of((f"{a} and {b}" for a, b in uncovered), 3, missing)
+        terminal.say(
+            f"For {terminal.counted(missing, 'pair')} of classes no expert knows both: {pairs}. Labels "
+            "between them are guesses."
         )
-    output.say(
-        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'answer')} from "
-        f"{output.counted(len(tally.panel), 'expert')}{_per_item(tally)}, in {seconds:.1f} s."
+    terminal.say(
+        f"{terminal.counted(tally.items, 'item')}, {terminal.counted(tally.votes, 'answer')} from "
+        f"{terminal.counted(len(tally.panel), 'expert')}{_per_item(tally)}, in {seconds:.1f} s."
     )
     for (name, meaning), count in zip(MEANINGS.items(), tally.statuses.tolist(), strict=True):
         if count:
-            output.say(f"  {name:<11}{count:>10,}  {percent(count, tally.items):>6}  {meaning}")
+            terminal.say(f"  {name:<11}{count:>10,}  {percent(count, tally.items):>6}  {meaning}")
     if tally.unlabelled:
-        output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
+        terminal.say(f"{terminal.counted(tally.unlabelled, 'item')} without a label.")
         first = next((look for look in outcome.review_head if look.label is None and look.tied), None)
         if first is not None:
             todo = advice(outcome.panel, first.status, None, first.tied, first.answers)
-            output.say(f"  {first.item}: {todo}")
+            terminal.say(f"  {first.item}: {todo}")
     if outcome.method != "majority" and tally.items > tally.unlabelled:
-        output.say(_next_to_majority(tally.otherwise_by_majority))
+        terminal.say(_next_to_majority(tally.otherwise_by_majority))
     if tally.calibrated:
-        output.say(_to_review(outcome.expected_errors))
+        terminal.say(_to_review(outcome.expected_errors))
         if outcome.gold is None and outcome.expected_errors.expected > max(0.5, DOUBTFUL * tally.items):
-            output.say(
+            terminal.say(
                 "This rests on the answers alone: about five gold items per class, drawn at random, would "
                 "halve its error (--gold)."
             )
     if outcome.gold is not None:
-        output.say(gold_sentence(outcome.gold))
+        terminal.say(gold_sentence(outcome.gold))
     if outcome.better:
-        output.say(outcome.better)
-    output.say(_unreliable(tally.experts))
+        terminal.say(outcome.better)
+    terminal.say(_unreliable(tally.experts))
 
 
 def _next_to_majority(otherwise: int) -> str:
     if not otherwise:
         return "A majority vote would not label any item differently."
-    return f"A majority vote would label {output.counted(otherwise, 'item')} differently."
+    return f"A majority vote would label {terminal.counted(otherwise, 'item')} differently."
 
 
 def _per_item(tally: Tally) -> str:
@@ -150,7 +150,7 @@ def _unreliable(report: ExpertReport) -> str:
         (name,) = unreliable
         agrees = f"who agrees with the label in {rates[name]:.0%} of the cases in their field"
         return f"Possibly unreliable: {name}, {agrees}{usual}."
-    named = output.first_of((f"{name} {rates[name]:.0%}" for name in unreliable), 6)
+    named = terminal.first_of((f"{name} {rates[name]:.0%}" for name in unreliable), 6)
     return f"Possibly unreliable, by how often they agree with the label in their field: {named}{usual}."
 
 

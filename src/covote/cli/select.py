@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covote.cli import output
+from covote.cli import panel_summary, terminal
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, choice, number
 from covote.errors import InputError
 from covote.panel import Panel
@@ -65,10 +65,10 @@ def select(
     if plot_budget is not None and budget is None:
         raise InputError("--plot-budget shows what a budget buys, so it needs a --budget")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    output.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, prior])
+    terminal.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, prior])
     pool = Panel.load(panel_file)
     model = _model(pool, accuracy, table, prior)
-    with output.progress_bar() as progress:
+    with terminal.progress_bar() as progress:
         panel = select_panel(
             pool,
             redundancy=redundancy,
@@ -85,19 +85,21 @@ def select(
         curve = spending(pool, keep=_names(keep or [], pool), until=2 * budget, **model)
     if as_json:
         steps = {} if curve is None else {"curve": _steps(curve)}
-        share = {} if budget is None else {"worst_case_accuracy": output.worst_case(panel)}
-        output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum()), **share, **steps})
+        share = {} if budget is None else {"worst_case_accuracy": panel_summary.worst_case(panel)}
+        terminal.say_json(
+            {**panel_summary.panel_dict(panel), "cost": float(panel.cost.sum()), **share, **steps}
+        )
     else:
         _tell(panel, pool, budget, model)
         if budget is not None:
-            output.say_worst_case(panel)
-        output.show_matrix(panel)
-        output.say_redundancy(panel)
-    output.save_panel(panel, output_file, plot, quiet=as_json)
+            panel_summary.say_worst_case(panel)
+        panel_summary.show_matrix(panel)
+        panel_summary.say_redundancy(panel)
+    panel_summary.save_panel(panel, output_file, plot, quiet=as_json)
     if curve is not None and plot_budget is not None:
-        output.draw(curve.plot, plot_budget)
+        terminal.draw(curve.plot, plot_budget)
         if not as_json:
-            output.say_written(plot_budget)
+            terminal.say_written(plot_budget)
 
 
 def _is_number(text: str) -> bool:
@@ -137,20 +139,20 @@ def _steps(curve: Spending) -> list[dict[str, Any]]:
 
 
 def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]) -> None:
-    of_all = f"{len(panel)} of {output.counted(len(pool), 'expert')}"
+    of_all = f"{len(panel)} of {terminal.counted(len(pool), 'expert')}"
     cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
     if budget is None:
-        output.say(f"{of_all} cover every pair, {cost}")
+        terminal.say(f"{of_all} cover every pair, {cost}")
         proof = panel.certificate
         assert proof is not None
         bar = "No cheaper choice" if proof.optimal else f"No choice for less than {proof.lower:g}"
-        output.say(f"{bar} covers every pair.")
+        terminal.say(f"{bar} covers every pair.")
         return
     missing = panel.count_uncovered()
-    covered = "cover every pair" if not missing else f"leave {output.counted(missing, 'pair')} uncovered"
+    covered = "cover every pair" if not missing else f"leave {terminal.counted(missing, 'pair')} uncovered"
     proof = panel.certificate
     assert proof is not None
-    output.say(f"{of_all} {covered}, {cost}")
+    terminal.say(f"{of_all} {covered}, {cost}")
     accuracy = model["accuracy"]
     right = (
         "are right about what they know as the table says"
@@ -159,7 +161,7 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]
         if accuracy in (None, 1)
         else f"are right about what they know {accuracy:.4g} of the time"
     )
-    output.say(
+    terminal.say(
         f"Error at most {proof.size:.4g}, if experts {right} and guess evenly about what they do not know; "
         f"no choice for {budget:g} has a bound below {proof.lower:.4g}."
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli import output
+from covote.cli import terminal
 from covote.cli.arguments import Json, Seed, choice, number, one_of, whole
 from covote.decoding import DECODERS
 from covote.panel import Panel
@@ -48,10 +48,10 @@ def simulate(
     How often its labels are wrong, by method and by how often the experts are right about what they know."""
     from covote.simulation.method_errors import ACCURACIES, method_errors
 
-    output.check_places(plot, read=[panel_file])
+    terminal.check_places(plot, read=[panel_file])
     methods = [name.strip() for name in method.split(",")]
     accuracies = ACCURACIES if accuracy is None else (accuracy,)
-    with output.progress_bar() as progress, output.warnings_as_lines():
+    with terminal.progress_bar() as progress, terminal.warnings_as_lines():
         found = method_errors(
             Panel.load(panel_file).present,
             methods,
@@ -65,17 +65,17 @@ def simulate(
     if plot is not None:
         from covote.files.report.charts import error_curves
 
-        output.draw(lambda: error_curves(found), plot)
+        terminal.draw(lambda: error_curves(found), plot)
     if as_json:
-        output.say_json({"panel": str(panel_file), "items": items, "curve": found.rows()})
+        terminal.say_json({"panel": str(panel_file), "items": items, "curve": found.rows()})
         return
-    output.say(
+    terminal.say(
         f"How often labels are wrong if experts are right with this accuracy; {items:,} items for each row."
     )
-    output.say()
+    terminal.say()
     rows = [
         [f"{rate:g}", *(f"{error[n, 0]:.4f}" for error in found.errors.values())]
         for n, rate in enumerate(found.accuracies)
     ]
-    output.say_table(["accuracy", *found.errors], rows, ">" * (1 + len(found.errors)))
-    output.say_written(plot)
+    terminal.say_table(["accuracy", *found.errors], rows, ">" * (1 + len(found.errors)))
+    terminal.say_written(plot)

@@ -10,7 +10,7 @@ import typer
 
 from covote import atomic
 from covote.cli import outcome as outcomes
-from covote.cli import output
+from covote.cli import terminal
 
 
 def start(
@@ -36,22 +36,22 @@ def start(
     atomic.make_folder(folder, "--output")
     labels, review, report = (folder / name for name in ("labels.xlsx", "review.xlsx", "report.html"))
     atomic.check_apart([labels, review, report], [workbook])
-    output.say(f"{workbook}:")
+    terminal.say(f"{workbook}:")
     for note in study.notes:
-        output.say(f"  {note}")
+        terminal.say(f"  {note}")
     gold = {} if study.gold is None else read_gold(study.gold, study.panel, study.reading)
     filled_in = read_gold(review, study.panel, required=False) if review.exists() else {}
     if more := filled_in.keys() - gold.keys():
-        output.say(f"  {review}: {output.counted(len(more), 'item')} filled in")
+        terminal.say(f"  {review}: {terminal.counted(len(more), 'item')} filled in")
     known = {**filled_in, **gold}
-    output.say()
+    terminal.say()
     chosen = Output(labels, review=review, report=report, title=workbook.stem)
-    with output.progress_bar() as progress, output.warnings_as_lines():
+    with terminal.progress_bar() as progress, terminal.warnings_as_lines():
         outcome = decode_file(
             study.answers, chosen, study.panel, gold=known or None, reading=study.reading, progress=progress
         )
     outcomes.tell(outcome, time.monotonic() - started, "learned")
-    output.say_written(labels, review, report)
-    output.say(
+    terminal.say_written(labels, review, report)
+    terminal.say(
         f"Next: open {report}; fill in the column label of {review} for its first items, and run this again."
     )
