@@ -144,7 +144,7 @@ class Reader:
         found = []
         if matched:
             found.append(
-                "names that differ only in case, blanks, punctuation or accents are taken as the same: "
+                "names that differ only in case, blanks, punctuation, accents or titles are taken as the same: "
                 f"{some_of(matched)}"
             )
         found += [f"read as no answer: {some_of(silent)}"] if silent else []
