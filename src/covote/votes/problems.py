@@ -165,18 +165,15 @@ class TableProblems:
         return [*self._unknown(), *self.others]
 
     def _unknown(self) -> list[str]:
-        experts = f"the panel has: {some_of(self.panel.names)}"
-        classes = f"the panel has: {some_of(self.panel.classes)}"
-        found = []
-        if self.columns:
-            named = [f"{shown(n)}{self.expert_names.suggestion(n)}" for n in self.columns]
-            found.append(f"columns of answers whose expert is not in the panel ({experts}): {_some(named)}")
-        if self.experts:
-            named = [f"{shown(n)} ({c}){self.expert_names.suggestion(n)}" for n, c in _most(self.experts)]
-            found.append(f"experts that are not in the panel ({experts}): {_some(named)}")
-        if self.labels:
-            named = [f"{shown(n)} ({c}){self.class_names.suggestion(n)}" for n, c in _most(self.labels)]
-            found.append(f"labels that are not classes of the panel ({classes}): {_some(named)}")
+        found = [
+            f"{what}{_named(kind, matcher)}"
+            for what, kind, matcher in (
+                ("columns of answers whose expert is not in the panel", self.columns, self.expert_names),
+                ("experts that are not in the panel", self.experts, self.expert_names),
+                ("labels that are not classes of the panel", self.labels, self.class_names),
+            )
+            if kind
+        ]
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
             if len(named) == 1:
@@ -271,6 +268,15 @@ class TableProblems:
 
 def _most(kind: dict[Any, Count]) -> list[tuple[Any, Count]]:
     return sorted(kind.items(), key=lambda entry: -entry[1].answers)
+
+
+def _named(kind: dict[str, Count], matcher: Matcher) -> str:
+    """Return unknown names with suggestions, after the names that there are if some have no suggestion."""
+    hints = [matcher.suggestion(name) for name, _ in _most(kind)[:_LISTED]]
+    known = "" if all(hints) else f" (the panel has: {some_of(matcher.names)})"
+    names = [f"{shown(name)}{f' ({count})' if count.row else ''}" for name, count in _most(kind)]
+    hints += [""] * (len(names) - len(hints))
+    return f"{known}: {_some([name + hint for name, hint in zip(names, hints, strict=True)])}"
 
 
 def _some(named: list[str]) -> str:

@@ -144,8 +144,8 @@ class Reader:
         found = []
         if matched:
             found.append(
-                "names that differ only in case, blanks, punctuation, accents or titles are taken as the same: "
-                f"{some_of(matched)}"
+                "names that differ only in case, blanks, punctuation, accents or titles are taken as the "
+                f"same: {some_of(matched)}"
             )
         found += [f"read as no answer: {some_of(silent)}"] if silent else []
         return ["blanks around item names are ignored", *found] if self._trimmed else found
