@@ -550,3 +550,19 @@ def test_a_score_that_is_none_is_refused_in_one_line(tmp_path, score):
     place.write_text(json.dumps([{"id": 1, "data": {}, "annotations": [], "predictions": [said]}]))
     with pytest.raises(FileError, match="record 1 is not as that tool writes it"):
         TableFile(place, exports=True)
+
+
+def test_assignments_of_toloka_that_name_no_item_are_not_one_item(tmp_path):
+    head = "ASSIGNMENT:task_id\tASSIGNMENT:worker_id\tOUTPUT:result\tINPUT:image\n"
+    (tmp_path / "pool.tsv").write_text(head + "t1\tann\tcat\t\n\tbob\tcat\t\n\tann\tdog\t\n")
+    with pytest.raises(InputError, match="record 2 does not name its item"):
+        TableFile(tmp_path / "pool.tsv", exports=True).table()
+
+
+def test_a_number_with_a_point_names_a_task_of_label_studio(tmp_path):
+    def name(records):
+        for n, record in enumerate(records):
+            record["data"]["item"] = n + 0.5
+
+    table = TableFile(changed(tmp_path, "label-studio.json", name), exports=True).table()
+    assert list(dict.fromkeys(table.column("item").to_pylist())) == ["0.5", "1.5", "2.5"]

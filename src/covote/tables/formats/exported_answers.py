@@ -74,6 +74,8 @@ class ExportedAnswers:
         if expert is None or expert == "":
             self.drop("answer without an expert")
             return
+        if item is None or item == "":  # answers to several items would be answers to one
+            raise InputError(f"record {self.record} does not name its item; export it with the item's id")
         answers = answers if isinstance(answers, Mapping) else {"label": answers}
         for name in (item, expert):
             if not _is_plain(name) or isinstance(name, bool):

@@ -30,7 +30,7 @@ def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     for task in records:
         data = task["data"]
         what = f"task {task.get('id', rows.record)}"
-        own = data["item"] if isinstance(data.get("item"), str | int) else None
+        own = data["item"] if isinstance(data.get("item"), str | int | float) else None
         item = rows.named(own, task.get("id"))
         for annotation in task.get("annotations") or []:
             if annotation.get("was_cancelled") or annotation.get("skipped"):
