@@ -22,7 +22,7 @@ from covote.covers.capacities.unequal_sizes import (
     experts_listed,
     remedy,
 )
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.block_annealing import Attempt, fewer_blocks
 from covote.covers.search.efforts import effort_named
 from covote.covers.search.greedy import fill, greedy
@@ -123,7 +123,7 @@ def complete(
             first, sizes, how = _few_of_the_capacities(need, size, effort, seed, work)
         proof = fewest_blocks(need, sizes)
         part = _reporting(work, len(first))
-        blocks = fewer_blocks(first, sizes, need, work.total - work.done, chance(seed), proof[0], part)
+        blocks = fewer_blocks(first, sizes, need, work.total - work.done, random_state(seed), proof[0], part)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
     return _checked(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
@@ -215,7 +215,7 @@ def _few_of_the_capacities(
         raise CoverError(
             f"{experts_listed(sizes)} cannot complete this panel: {refutation}; {remedy(need, sizes)}"
         )
-    state = chance(seed)
+    state = random_state(seed)
     blocks = padded(fill(need, sizes.tolist(), state), int(sizes[0]))
     if len(blocks) == len(sizes):  # there may still be need
         attempt = Attempt(blocks, sizes, need)

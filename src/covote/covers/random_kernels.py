@@ -12,7 +12,7 @@ from covote.compiled import helper
 State = NDArray[np.uint64]
 
 
-def chance(seed: int) -> State:
+def random_state(seed: int) -> State:
     """Return a fresh state for :func:`draw` that depends on nothing but `seed`."""
     return np.random.SeedSequence(seed).generate_state(2, np.uint64) | np.uint64(1)
 

@@ -198,12 +198,12 @@ class AnswersFile(StoredAnswers):
         `NOT_ASKED` stands where it said nothing. Of two answers to one item the first counts.
         """
         width = 0 if probability is None else 4 * probability.shape[1]
-        chances = None if probability is None else probability.astype("<f4", copy=False).tobytes()
+        blobs = None if probability is None else probability.astype("<f4", copy=False).tobytes()
         # One statement for all rows: Python would take three times as long to hand them over.
         self._db.execute(
             "INSERT OR IGNORE INTO answers SELECT experts.id, ? + key, value, substr(?, key * ? + 1, ?) "
             f"FROM experts, json_each(?) WHERE experts.name = ? AND value <> {NOT_ASKED}",
-            (start, chances, width, width, json.dumps(label.tolist()), expert),
+            (start, blobs, width, width, json.dumps(label.tolist()), expert),
         )
         if note:
             self._db.execute("UPDATE experts SET note = ? WHERE name = ? AND note = ''", (note, expert))
@@ -232,9 +232,9 @@ class AnswersFile(StoredAnswers):
         self, expert: Any, items: NDArray[np.int64], label: NDArray[Any], probability: NDArray[np.float32]
     ) -> None:
         """Replace answers by what their calibrated scores say."""
-        chances = [row.astype("<f4", copy=False).tobytes() for row in probability]
+        blobs = [row.astype("<f4", copy=False).tobytes() for row in probability]
         key = self._key(expert)
-        rows = zip(label.tolist(), chances, [key] * len(items), items.tolist(), strict=True)
+        rows = zip(label.tolist(), blobs, [key] * len(items), items.tolist(), strict=True)
         with self.transaction():
             self._db.executemany(
                 "UPDATE answers SET label = ?, probabilities = ? WHERE expert = ? AND item = ?", rows

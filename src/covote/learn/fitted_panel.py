@@ -334,13 +334,13 @@ def _coupled(votes: Votes) -> NDArray[np.float64]:
     items, experts, last = len(votes), len(panel), np.cumsum(panel.sizes)
     one_each = votes.class_probability is None  # every expert knows one class
     table: Any = votes.vote_probability if one_each else votes.class_probability
-    chance = table.T.astype(np.float64, order="C")
-    total = np.add.reduceat(chance, last - panel.sizes, axis=1)
-    chance /= np.repeat(np.where(total > 0, total, 1.0), panel.sizes, axis=1)
+    probability = table.T.astype(np.float64, order="C")
+    total = np.add.reduceat(probability, last - panel.sizes, axis=1)
+    probability /= np.repeat(np.where(total > 0, total, 1.0), panel.sizes, axis=1)
     start = np.append(0, np.arange(items)[:, None] * last[-1] + last)
     member = np.tile(np.nonzero(panel.knows)[1], items)
     answers = np.arange(items + 1) * experts
-    return couple(answers, start, member, chance.ravel(), len(panel.classes), ROUNDS)
+    return couple(answers, start, member, probability.ravel(), len(panel.classes), ROUNDS)
 
 
 def vote_score(votes: Votes, sure: Array, panel: Panel) -> NDArray[np.float64]:

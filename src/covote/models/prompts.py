@@ -162,11 +162,11 @@ class Options:
             behind = self._places(before, first, last)
             least, lowest = min(following.values()), min(before.values(), default=1.0)
 
-            def relative(chance: float, start: int, stop: int) -> float:
+            def relative(probability: float, start: int, stop: int) -> float:
                 inside = (
                     before[other] for other, place in behind.items() if start <= place[0] < place[1] <= stop
                 )
-                return chance / max(sum(inside) or lowest, _LEAST)
+                return probability / max(sum(inside) or lowest, _LEAST)
 
             weights = [(*place, other, relative(following[other], *place)) for other, place in places.items()]
             weights += [(k, k + 1, "", relative(least, k, k + 1)) for k in missing]
@@ -218,11 +218,11 @@ def _spelled(text: str, token: Mapping[str, Any]) -> str:
 
 def from_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return labels and probabilities (items x classes) from the scores of options, the last being "none"."""
-    chance = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float64)
-    chance /= chance.sum(axis=1, keepdims=True)
-    label = np.argmax(chance, axis=1)
+    probability = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float64)
+    probability /= probability.sum(axis=1, keepdims=True)
+    label = np.argmax(probability, axis=1)
     label[label == scores.shape[1] - 1] = NONE_OF_MINE
-    return label, chance[:, :-1].astype(np.float32)
+    return label, probability[:, :-1].astype(np.float32)
 
 
 def calibrated(scores: NDArray[np.float32]) -> NDArray[np.float32]:

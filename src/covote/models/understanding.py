@@ -165,51 +165,51 @@ def _labels(array: NDArray[Any], words: Dictionary) -> ModelAnswers:
 
 
 def _probabilities(
-    chances: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
+    probabilities: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
 ) -> ModelAnswers:
     ours = classes == ()
-    names = _columns(chances.shape[1], words.knows, words.knows if ours else classes)
+    names = _columns(probabilities.shape[1], words.knows, words.knows if ours else classes)
     codes = np.arange(len(names)) if ours else np.array([words[name] for name in names], dtype=np.int64)
     if logits:
-        chances = _softmax(chances)
+        probabilities = _softmax(probabilities)
     order = np.argsort(codes)
-    if np.array_equal(codes[order], np.arange(len(words.knows))) and _are_probabilities(chances):
+    if np.array_equal(codes[order], np.arange(len(words.knows))) and _are_probabilities(probabilities):
         # One column for each class and nothing wrong, as nearly always. Of equally probable classes the first
         # is the vote; the probabilities, which go along, tell the tie.
-        soft = np.minimum(chances[:, order].astype(np.float32, copy=False), 1)
+        soft = np.minimum(probabilities[:, order].astype(np.float32, copy=False), 1)
         return ModelAnswers(np.argmax(soft, axis=1), soft)
-    bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1)
-    _check_probabilities(chances[~bad])
-    return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, words.knows)
+    bad: NDArray[np.bool_] = ~np.isfinite(probabilities).all(axis=1)
+    _check_probabilities(probabilities[~bad])
+    return _summed(np.where(bad[:, None], 0.0, probabilities), bad, codes, names, words.knows)
 
 
 def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
     """Return probabilities; rows that are not numbers stay so. A score of -inf is a probability of 0."""
     top = scores.max(axis=1, keepdims=True)
     usable: NDArray[np.bool_] = np.isfinite(top)  # not-a-number and infinity are their row's maximum
-    chances = np.exp(np.where(usable, scores - np.where(usable, top, 0.0), 0.0).astype(np.float64))
-    return np.where(usable, chances / chances.sum(axis=1, keepdims=True), np.nan)
+    probabilities = np.exp(np.where(usable, scores - np.where(usable, top, 0.0), 0.0).astype(np.float64))
+    return np.where(usable, probabilities / probabilities.sum(axis=1, keepdims=True), np.nan)
 
 
-def _are_probabilities(chances: NDArray[Any]) -> bool:
+def _are_probabilities(probabilities: NDArray[Any]) -> bool:
     """Whether all rows are non-negative and add up to 1; not-a-number is neither."""
-    sums = chances @ np.ones(chances.shape[1], dtype=chances.dtype)
-    return bool(chances.min(initial=0) >= 0 and (np.abs(sums - 1) <= _SLACK).all())
+    sums = probabilities @ np.ones(probabilities.shape[1], dtype=probabilities.dtype)
+    return bool(probabilities.min(initial=0) >= 0 and (np.abs(sums - 1) <= _SLACK).all())
 
 
 def _summed(
-    chances: NDArray[Any],
+    probabilities: NDArray[Any],
     bad: NDArray[np.bool_],
     codes: NDArray[np.int64],
     names: tuple[Any, ...],
     knows: tuple[Name, ...],
 ) -> ModelAnswers:
     """Add up columns of the same class; if the most probable class is another one, there is no answer."""
-    total = np.zeros((len(chances), len(knows)))
+    total = np.zeros((len(probabilities), len(knows)))
     for column in np.flatnonzero(codes >= 0):
-        total[:, codes[column]] += chances[:, column]
-    none = chances[:, codes == NONE_OF_MINE].sum(axis=1)
-    other = chances[:, codes == _UNKNOWN].max(axis=1, initial=-1.0)
+        total[:, codes[column]] += probabilities[:, column]
+    none = probabilities[:, codes == NONE_OF_MINE].sum(axis=1)
+    other = probabilities[:, codes == _UNKNOWN].max(axis=1, initial=-1.0)
     label = np.argmax(total, axis=1)
     best = total.max(axis=1, initial=0.0)
     label[none > best] = NONE_OF_MINE
@@ -217,7 +217,7 @@ def _summed(
     note = ""
     if unknown.any():
         first = int(np.argmax(unknown))
-        likely = int(np.argmax(np.where(codes == _UNKNOWN, chances[first], -1.0)))
+        likely = int(np.argmax(np.where(codes == _UNKNOWN, probabilities[first], -1.0)))
         note = _not_known(names[likely], first, knows)
     if bad.any():
         note = (
@@ -242,14 +242,14 @@ def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | Non
     return classes
 
 
-def _check_probabilities(chances: NDArray[Any]) -> None:
-    if _are_probabilities(chances):
+def _check_probabilities(probabilities: NDArray[Any]) -> None:
+    if _are_probabilities(probabilities):
         return
-    outside = (chances < 0) | (chances > 1 + _SLACK)
-    sums = chances.sum(axis=1)
+    outside = (probabilities < 0) | (probabilities > 1 + _SLACK)
+    sums = probabilities.sum(axis=1)
     what = f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
     if outside.any():
-        what = f"gave {chances[outside][0]:.4g} as a probability"
+        what = f"gave {probabilities[outside][0]:.4g} as a probability"
     raise ExpertError(f"{what}; if these are scores before softmax, write logits = true next to the model")
 
 

@@ -244,10 +244,10 @@ class StoredAnswers:
         )
         found = np.full((stop - start, width), np.nan, dtype=np.float32)
         if rows:
-            items, chances = zip(*rows, strict=True)
-            if any(len(chance) != 4 * width for chance in chances):
+            items, blobs = zip(*rows, strict=True)
+            if any(len(blob) != 4 * width for blob in blobs):
                 raise FileError(f"{self.path} is damaged; remove it, and its questions are asked again")
-            found[np.array(items) - start] = np.frombuffer(b"".join(chances), dtype="<f4").reshape(-1, width)
+            found[np.array(items) - start] = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(-1, width)
         return found
 
     # As a table of votes
@@ -330,10 +330,10 @@ def read_votes(path: Path) -> Iterator[pa.RecordBatch]:
                 "label": pa.DictionaryArray.from_arrays(pa.array(said[who, at]), classes),
             }
             if soft:
-                chances = [
+                probabilities = [
                     file.probabilities(name, start, start + len(names), len(knows))
                     for name, knows in experts.items()
                 ]
-                lists = [chances[i][n] for i, n in zip(who.tolist(), at.tolist(), strict=True)]
+                lists = [probabilities[i][n] for i, n in zip(who.tolist(), at.tolist(), strict=True)]
                 columns["probabilities"] = pa.array(lists, pa.list_(pa.float32()))
             yield pa.RecordBatch.from_pydict(columns, schema)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote.covers.blocks import OWN, pair_counts, uniform_need
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.block_annealing import Attempt, anneal, change, fewer_blocks, swap
 from covote.covers.search.greedy import greedy
 from covote.progress import Work
@@ -93,9 +93,9 @@ def assert_tables_tell_the_truth(attempt, expected, need):
 def test_blocks_of_unequal_sizes_move_up_when_one_goes():
     sizes = np.array([4, 4, 3, 3, 3], np.int32)
     start = np.array([[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, -1], [2, 3, 5, -1], [0, 1, 2, -1]], np.int32)
-    fewer = fewer_blocks(start, sizes, uniform_need(6), 0, chance(0), 1, Work(0))
+    fewer = fewer_blocks(start, sizes, uniform_need(6), 0, random_state(0), 1, Work(0))
     assert len(fewer) == 5
-    fewer = fewer_blocks(start, sizes, uniform_need(6), 100_000, chance(0), 4, Work(100_000))
+    fewer = fewer_blocks(start, sizes, uniform_need(6), 100_000, random_state(0), 4, Work(100_000))
     assert len(fewer) == 4
     assert ((fewer >= 0).sum(axis=1) == sizes[:4]).all()
     assert shortfall([row[:size] for row, size in zip(fewer, sizes, strict=False)], 6, 1) == 0
@@ -124,6 +124,6 @@ def test_a_single_block_stays():
 
 
 def test_another_seed_walks_another_way():
-    first, second = chance(1), chance(2)
+    first, second = random_state(1), random_state(2)
     assert (first != second).all()
-    assert (first == chance(1)).all()
+    assert (first == random_state(1)).all()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote.covers.constructions.planes import projective_plane
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search import dual_annealing
 from covote.progress import Work
 from tests.plain_covers import covers
@@ -30,7 +30,7 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
     cost = np.array(plain_cost(masks, experts, size, times))
     meeting = dual_annealing.ExpertSets(masks, load, cost, np.zeros(2, np.uint64), size, times)
     for _ in range(5):
-        dual_annealing.walk(meeting, chance(1), 1.0, 0.5, 2000)
+        dual_annealing.walk(meeting, random_state(1), 1.0, 0.5, 2000)
         assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, dual_annealing.has_expert(masks, experts).sum(axis=1))
 
@@ -39,7 +39,7 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
 def test_optimal_covers_with_few_experts_are_found_from_nothing(classes, size, experts):
     start = dual_annealing.random_start(classes, experts, size, np.random.default_rng(1))
     blocks = dual_annealing.anneal_sets(
-        start, experts, size, moves=6_000_000, state=chance(2), hot=dual_annealing.RANDOM_HOT
+        start, experts, size, moves=6_000_000, state=random_state(2), hot=dual_annealing.RANDOM_HOT
     )
     assert blocks is not None
     assert blocks.shape == (experts, size)
@@ -52,7 +52,13 @@ def test_optimal_covers_with_few_experts_are_found_from_nothing(classes, size, e
 def test_classes_that_meet_several_times_are_found_from_nothing(classes, size, experts, times):
     start = dual_annealing.random_start(classes, experts, size, np.random.default_rng(0))
     blocks = dual_annealing.anneal_sets(
-        start, experts, size, moves=6_000_000, state=chance(2), times=times, hot=dual_annealing.RANDOM_HOT
+        start,
+        experts,
+        size,
+        moves=6_000_000,
+        state=random_state(2),
+        times=times,
+        hot=dual_annealing.RANDOM_HOT,
     )
     assert blocks is not None
     assert covers(blocks, classes, times)
@@ -60,7 +66,7 @@ def test_classes_that_meet_several_times_are_found_from_nothing(classes, size, e
 
 def test_a_plane_is_recognised_as_a_cover():
     start = dual_annealing.masks_of(projective_plane(9), 91)
-    blocks = dual_annealing.anneal_sets(start, 91, 10, moves=1, state=chance(0))
+    blocks = dual_annealing.anneal_sets(start, 91, 10, moves=1, state=random_state(0))
     assert blocks is not None
     assert covers(blocks, 91)
 
@@ -76,4 +82,4 @@ def test_the_search_stops_when_told():
     start = dual_annealing.random_start(30, 4, 5, np.random.default_rng(0))
     work = Work(10**12)
     work.stop()
-    assert dual_annealing.anneal_sets(start, 4, 5, moves=10**12, state=chance(0), work=work) is None
+    assert dual_annealing.anneal_sets(start, 4, 5, moves=10**12, state=random_state(0), work=work) is None

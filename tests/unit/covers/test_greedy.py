@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote.covers.blocks import pair_counts
-from covote.covers.random_kernels import below, chance
+from covote.covers.random_kernels import below, random_state
 from covote.covers.search.greedy import fill, greedy
 
 
@@ -56,8 +56,8 @@ def test_the_kernel_is_the_plain_greedy(v, sizes, times, sign):
     counts = np.triu(rng.integers(0, 2, (v, v)), 1)
     need = times - counts - counts.T
     with np.errstate(over="ignore"):  # the random numbers wrap around
-        twin = plain_fill(need, sizes, sign, chance(5))
-    assert [block.tolist() for block in fill(need, sizes, chance(5), sign)] == twin
+        twin = plain_fill(need, sizes, sign, random_state(5))
+    assert [block.tolist() for block in fill(need, sizes, random_state(5), sign)] == twin
 
 
 def test_a_block_of_all_classes_is_enough():

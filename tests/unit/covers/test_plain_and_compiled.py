@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, complete, design, select
 from covote.compiled import kernel_mode
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import anneal_blowup
 from covote.covers.search.dual_annealing import anneal_sets, random_start
@@ -16,7 +16,7 @@ from tests.plain_covers import covers
 
 def dual(classes, size, experts, times=1):
     masks = random_start(classes, experts, size, np.random.default_rng(0))
-    anneal_sets(masks, experts, size, moves=3_000, state=chance(1), times=times, hot=1.0)
+    anneal_sets(masks, experts, size, moves=3_000, state=random_state(1), times=times, hot=1.0)
     return masks
 
 

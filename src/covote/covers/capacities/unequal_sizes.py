@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covote.arguments import check_count
 from covote.covers.blocks import Built, padded, uniform_need
 from covote.covers.capacities.capacity_bounds import refute
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.block_annealing import Attempt
 from covote.covers.search.efforts import effort_named
 from covote.covers.search.greedy import fill
@@ -69,7 +69,7 @@ def _search(
     ordered = sizes[order]
     moves = effort_named(effort).filling
     attempts: list[Attempt] = []
-    state = chance(seed)
+    state = random_state(seed)
     with Work(moves, progress) as whole:
         work = whole.part("looking for a way to cover every pair", moves, moves)
         for _ in range(RUNS):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.compiled import helper, kernel
 from covote.covers.blocks import Blocks, prune, slack_of, uniform_need, without_least_needed
-from covote.covers.random_kernels import State, below, chance, draw
+from covote.covers.random_kernels import State, below, draw, random_state
 from covote.covers.search.annealing import cool
 from covote.progress import Work
 
@@ -217,7 +217,9 @@ def anneal(
         return best
     sizes = np.full(len(best), best.shape[1], np.int32)
     work = work or Work(moves)
-    return fewer_blocks(best, sizes, uniform_need(classes, times), moves, chance(seed), max(lower, 1), work)
+    return fewer_blocks(
+        best, sizes, uniform_need(classes, times), moves, random_state(seed), max(lower, 1), work
+    )
 
 
 def fewer_blocks(

@@ -20,7 +20,7 @@ from covote.covers.blocks import Blocks, Cover, padded, relabelled
 from covote.covers.constructions.finite_fields import prime_power
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.recursions import build, in_table, table_for
-from covote.covers.random_kernels import State, below, chance, draw
+from covote.covers.random_kernels import State, below, draw, random_state
 from covote.covers.search.best_so_far import CoverSearch
 from covote.covers.search.dual_annealing import RANDOM_HOT, anneal_sets, random_start
 
@@ -188,7 +188,7 @@ def anneal_blowup(
     now = int(cost[load[support > 1]].sum())  # a line with at most one point left is not needed
     kept, moved = weights.copy(), np.zeros(2 * lines.shape[1], np.int64)
     blowup = Blowup(lines.astype(np.int64), through, degree, weights, load, support, cost, kept, moved, size)
-    anneal_weights(blowup, moves, hot, COLD, target, now, chance(seed))
+    anneal_weights(blowup, moves, hot, COLD, target, now, random_state(seed))
     return kept.astype(np.int32)
 
 
@@ -260,7 +260,9 @@ def few_experts(classes: int, size: int) -> Cover:
     for experts in range(best_lower_bound(classes, size)[0], len(cover.blocks)):
         for attempt in range(FEW_TRIES):
             start = random_start(classes, experts, size, random)
-            blocks = anneal_sets(start, experts, size, moves=FEW_MOVES, state=chance(attempt), hot=RANDOM_HOT)
+            blocks = anneal_sets(
+                start, experts, size, moves=FEW_MOVES, state=random_state(attempt), hot=RANDOM_HOT
+            )
             if blocks is not None:
                 return Cover(blocks, "annealing of intersecting sets of experts")
     return cover

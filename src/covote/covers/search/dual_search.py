@@ -9,7 +9,7 @@ import numpy as np
 
 from covote.covers.blocks import Cover, uniform_need, without_least_needed, without_room
 from covote.covers.constructions.recursions import in_table
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.best_so_far import CoverSearch, annealed
 from covote.covers.search.blow_ups import nearest_planes, weighted_plane
 from covote.covers.search.dual_annealing import (
@@ -40,7 +40,7 @@ def dual_annealing(search: CoverSearch, effort: Effort) -> None:
     """
     if effort.dual == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
         return
-    state = chance(search.seed)
+    state = random_state(search.seed)
     made = 0
     while not search.over:
         experts = len(search.found.blocks) - 1

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.compiled import helper, kernel
 from covote.covers.blocks import OWN, prune
-from covote.covers.random_kernels import State, below, chance
+from covote.covers.random_kernels import State, below, random_state
 
 Ints = NDArray[np.int32]
 
@@ -54,7 +54,7 @@ def greedy(
     covered = np.zeros((classes, classes), np.int32)
     covered[:] = np.minimum(counts, times)  # more than `times` is as good as `times`
     first = 1 if classes < 5 * size else -1
-    state = chance(seed)
+    state = random_state(seed)
     best = fill(times - covered, repeat(size), state, first)
     for run in range(1, tries):
         # Every fourth run breaks ties the other way round.

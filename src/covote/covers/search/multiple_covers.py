@@ -19,7 +19,7 @@ from covote.covers.blocks import (
     without_least_needed,
     without_room,
 )
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.best_so_far import annealed
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import (
@@ -224,7 +224,7 @@ def _symmetric(task: _Task, best: Cover) -> Cover:
 
 def _dual_annealed(task: _Task, best: Cover) -> Cover:
     """Anneal sets of experts, any two of which share `times`, from the best cover and from random sets."""
-    size, state, made = best.blocks.shape[1], chance(task.seed), 0
+    size, state, made = best.blocks.shape[1], random_state(task.seed), 0
     random = np.random.default_rng(task.seed)
     while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
         cover, used = anneal_from_starts(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import prune
-from covote.covers.random_kernels import chance
+from covote.covers.random_kernels import random_state
 from covote.covers.search.annealing import cool
 from covote.covers.search.groups import Symmetry, symmetries
 from covote.covers.search.symmetric_covers_kernels import OrbitTables, walk
@@ -210,7 +210,7 @@ class BaseBlocks:
 
     def __init__(self, action: Action, plan: Plan, times: int, seed: int) -> None:
         self.action, self.times = action, times
-        self.state = chance(seed)
+        self.state = random_state(seed)
         rng = np.random.default_rng(seed)
         kinds = [kind for n, kind in plan for _ in range(n)]
         self.images = [kind.images for kind in kinds]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
-from covote.covers.random_kernels import State, below, chance
+from covote.covers.random_kernels import State, below, random_state
 from covote.covers.set_cover.problem import PoolCover
 from covote.progress import Work
 
@@ -202,7 +202,7 @@ class Weighting:
     def __init__(self, problem: PoolCover, seed: int) -> None:
         columns, rows = len(problem.cost), len(problem.demand)
         row_start, row_columns = problem.by_row()
-        self._state = chance(seed)
+        self._state = random_state(seed)
         self._tables = CoverTables(
             problem.column_start,
             problem.column_rows,
