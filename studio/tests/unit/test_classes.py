@@ -191,3 +191,16 @@ def test_a_merge_is_looked_at_before_it_is_made(rig, owner):
     assert set(effect.conflicts) == fine & bad  # what the page said has come about
     change(rig, owner, "unmerge", "dog")
     assert labels(rig) == before
+
+
+def test_a_merge_that_makes_labels_doubtful_says_which(rig, owner):
+    for name, word in {"ann": "dog", "bob": "dog", "cyd": "none"}.items():
+        rig.label_all(name, lambda _key, word=word: word)
+    assert set(rig.studio.results.refresh().labels.status) == {"agreed"}
+    path = f"/classes/{rig.classes['dog']}/merge?into={rig.classes['cat']}"
+    shown = owner.get(path, headers={"Accept": "text/html"}).text
+    assert "6 labels become cat" in shown
+    assert "6 agreed labels become doubtful" in shown
+    assert all(f"/review/{n}" in shown for n in range(1, 7))
+    change(rig, owner, "merge", "dog", into=rig.classes["cat"])  # Cyd knows cats, and said none
+    assert set(rig.studio.results.refresh().labels.status) <= {"conflict", "tied"}
