@@ -6,12 +6,10 @@ project accepts only links, and redirects to the server's for everything else.
 
 from __future__ import annotations
 
-import time
-
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from covote_studio.answers.progress import remaining
 from covote_studio.context import Studio
@@ -70,7 +68,7 @@ def use_invitation(request: Request, studio: Project, secret: str) -> Response:
             with several.accounts.database.write() as accounts:
                 join(accounts, account.person_id, studio.uid, entering.person_id)
         credentials.forget(connection, secret)
-        mark_entered(connection, entering.person_id)
+        managing.mark_entered(connection, entering.person_id)
         if account:
             return back_to("/", "The project has been added to your projects.")
         session = credentials.new_secret(connection, "session", entering.person_id)
@@ -175,14 +173,6 @@ def logout(request: Request, studio: Project) -> Response:
                 credentials.forget(connection, secret)
             answer.delete_cookie(one.cookie, path="/")
     return answer
-
-
-def mark_entered(connection: Connection, person_id: int) -> None:
-    """Note when someone first used an invitation."""
-    first = update(person).where(person.c.id == person_id, person.c.entered.is_(None))
-    if connection.execute(first.values(entered=time.time())).rowcount:
-        name = connection.execute(select(person.c.name).where(person.c.id == person_id)).scalar_one()
-        note(connection, person_id, f"{name} opened the invitation.")
 
 
 def new_password(studio: Studio, form: Form) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import func, select
 
 from covote_studio.answers.progress import remaining
 from covote_studio.context import Studio
@@ -23,20 +23,14 @@ from covote_studio.pages.rendering import (
     projects_of,
     text_field,
 )
+from covote_studio.people import accounts as server_accounts
 from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import NotSignedIn
-from covote_studio.people.roster import touch
 from covote_studio.projects import Projects
 from covote_studio.rules import Member, Refusal, require_creator
 from covote_studio.storage.schema import membership, person
 
 router = APIRouter()
-ACCOUNTS = {
-    "expert": "opens its projects",
-    "creator": "may create projects",
-    "owner": "administers the server",
-}
-"""What an account may do, by its role."""
 
 
 def _several(request: Request) -> Projects:
@@ -118,7 +112,7 @@ def accounts(request: Request, studio: Project, who: Owner) -> Response:
             .order_by(person.c.id)
         ).all()
         lines = record_entries(connection)
-    return _page(request, "accounts.html", who, rows=rows, roles=ACCOUNTS, lines=lines)
+    return _page(request, "accounts.html", who, rows=rows, roles=server_accounts.ROLES, lines=lines)
 
 
 @router.post("/accounts")
@@ -130,7 +124,11 @@ def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Re
     with studio.database.write() as connection:
         account_id = managing.add_person(connection, name, role)
         secret = credentials.new_secret(connection, "enter", account_id)
-        note(connection, who.id, f"Created the account {name}, which {ACCOUNTS[role]}, and a link for it.")
+        note(
+            connection,
+            who.id,
+            f"Created the account {name}, which {server_accounts.ROLES[role]}, and a link for it.",
+        )
     return _link(request, who, name, secret)
 
 
@@ -146,30 +144,13 @@ def change_account(request: Request, studio: Project, who: Owner, form: Form, ac
     """Change what an account may do, and whether it may sign in."""
     one = studio.snapshot()[1].member(account_id)
     role, active = text_field(form, "role", "expert"), "active" in form
-    if role not in ACCOUNTS:
+    if role not in server_accounts.ROLES:
         raise Refusal(f"There is no role {role[:50]!r}; choose one of the list.", 422)
     if not active:
         _require_other_owners(_several(request), account_id)
     with studio.database.write() as connection:
-        if one.is_owner and (role != "owner" or not active):
-            _require_other_administrator(connection, account_id)
-        connection.execute(update(person).where(person.c.id == account_id).values(role=role, active=active))
-        if not active:
-            credentials.revoke(connection, person_id=account_id)
-        if role != one.role:
-            note(connection, who.id, f"The account {one.name} now {ACCOUNTS[role]}.")
-        if active != one.active:
-            note(connection, who.id, f"{'Opened' if active else 'Closed'} the account {one.name}.")
-        touch(connection)
+        server_accounts.change_account(connection, one, role, active, who.id)
     return back_to("/accounts", f"{one.name} is saved.")
-
-
-def _require_other_administrator(connection: Connection, account_id: int) -> None:
-    others = select(person.c.id).where(
-        person.c.role == "owner", person.c.active.is_(True), person.c.id != account_id
-    )
-    if connection.execute(others.limit(1)).first() is None:
-        raise Refusal("This is the only administrator; make another account one first.", 409)
 
 
 def _require_other_owners(several: Projects, account_id: int) -> None:

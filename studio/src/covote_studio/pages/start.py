@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select
 
 from covote_studio.editing import classes
 from covote_studio.editing.record import note
 from covote_studio.exchange import table_files
-from covote_studio.exchange.people_list import NewPerson, read_people, rows_of, text_of
+from covote_studio.exchange.people_list import read_people, rows_of, text_of
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -89,7 +89,14 @@ def take_list(request: Request, studio: Project, who: Owner, form: Form) -> Resp
         people, notes = read_people(rows, roster)
         good = [one for one in people if not one.problems]
         if "confirm" in form and good:
-            made = [(one.name, one.email, _invited(connection, one, who)) for one in good]
+            made = [
+                (
+                    one.name,
+                    one.email,
+                    managing.invite(connection, one.name, one.known, by=who.id, email=one.email)[1],
+                )
+                for one in good
+            ]
             note(connection, who.id, f"Invited {len(made)} people from a list.")
     if "confirm" in form and good:
         return _invitations(request, studio, who, made)
@@ -109,13 +116,6 @@ def _rows(form: Any) -> list[list[str]]:
         cells = [["" if cell is None else cell for cell in row.values()] for row in table.to_pylist()]
         return [table.column_names, *cells]
     return rows_of(text_field(form, "list"))
-
-
-def _invited(connection: Connection, one: NewPerson, who: Member) -> str:
-    person_id, secret = managing.invite(connection, one.name, one.known, by=who.id)
-    if one.email:
-        connection.execute(update(person).where(person.c.id == person_id).values(email=one.email[:320]))
-    return secret
 
 
 @router.post("/invitations")

@@ -120,13 +120,22 @@ def add_person(
 
 def invite(
     connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False,
-    by: int | None = None,
+    by: int | None = None, email: str = "",
 ) -> tuple[int, str]:  # fmt: skip
     """Add an expert, and return the id and the secret of the link that lets the person in."""
     person_id = add_person(connection, name, "expert", cost, by=by)
-    connection.execute(update(person).where(person.c.id == person_id).values(may_tick=may_tick))
+    more = {"may_tick": may_tick, "email": email[:320] or None}
+    connection.execute(update(person).where(person.c.id == person_id).values(more))
     set_known(connection, person_id, classes, by)
     return person_id, credentials.new_secret(connection, "enter", person_id)
+
+
+def mark_entered(connection: Connection, person_id: int) -> None:
+    """Note when someone first used an invitation."""
+    first = update(person).where(person.c.id == person_id, person.c.entered.is_(None))
+    if connection.execute(first.values(entered=time.time())).rowcount:
+        name = connection.execute(select(person.c.name).where(person.c.id == person_id)).scalar_one()
+        note(connection, person_id, f"{name} opened the invitation.")
 
 
 ROLES = {"expert": "an expert", "reviewer": "a reviewer", "owner": "an owner"}
