@@ -156,7 +156,8 @@ class LearnedWeights:
             return 1.0
         if self.statistics.panel.knows.all():
             return float(np.sqrt(self.choice.authorities))
-        few = 1 + min(FEW * len(self.statistics.panel.classes) / max(self.statistics.items, 1), 1.0)
+        share = self.statistics.share
+        few = 1 + min(FEW * len(share) * ONE / max(int(share.sum()), 1), 1.0)
         found = min(self.shared**POWER, self.choice.authorities**CAP)
         return float(found * few) * (2.0 if self.couples else 1.0)
 
