@@ -137,3 +137,13 @@ def test_the_page_says_that_models_are_not_answering(rig):
     rig.studio.worker.trouble = "server closed the connection"
     page = rig.browser("owner").get("/progress", headers={"Accept": "text/html"}).text
     assert "Models are not answering: server closed the connection." in page
+
+
+def test_an_expert_who_has_left_the_panel_is_away(rig):
+    panel = Panel.from_blocks({"ann": ["cat"], "eve": ["dog"]}, left=[False, True])
+    with rig.studio.database.write() as connection:
+        managing.adopt_panel(connection, panel)
+    assert {row.name: row.active for row in rig.rows(person) if row.name in panel.names} == {
+        "ann": True,
+        "eve": False,
+    }

@@ -180,7 +180,7 @@ def require_other_owner(connection: Connection, person_id: int) -> None:
 def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int | None = None) -> None:
     """Take classes, experts, costs and models from a panel; it replaces what existing people know.
 
-    Relative paths of models start at `folder`.
+    Experts who have left are away. Relative paths of models start at `folder`.
     """
     add_classes(connection, [NewClass(str(name)) for name in panel.classes], by)
     live = select(class_.c.id, class_.c.name).where(
@@ -188,7 +188,8 @@ def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int
     )
     ids = {row.name: row.id for row in connection.execute(live)}
     here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
-    for name, block, cost, model in zip(panel.names, panel.blocks(), panel.cost, panel.models, strict=True):
+    experts = zip(panel.names, panel.blocks(), panel.cost, panel.models, panel.left.tolist(), strict=True)
+    for name, block, cost, model, left in experts:
         person_id = here.get(str(name))
         if person_id is None:
             role = "expert" if model is None else "model"
@@ -197,6 +198,8 @@ def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int
         else:
             connection.execute(update(person).where(person.c.id == person_id).values(cost=float(cost)))
         set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block], by)
+        if left:
+            connection.execute(update(person).where(person.c.id == person_id).values(active=False))
     note(connection, by, f"Imported a panel of {len(panel)} experts and {len(panel.classes)} classes.")
 
 
