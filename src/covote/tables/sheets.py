@@ -28,7 +28,7 @@ _EXACT = 10**15  # spreadsheets keep 15 digits of a number
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?row>)", re.DOTALL)
 _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
-_PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]{0,3})([0-9]{1,8})["\']')
+_PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]*)([0-9]+)["\']')
 _TYPE = re.compile(rb'\bt\s*=\s*["\'](\w+)["\']')
 _VALUE = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?<!/)>[^<]|<(?:\w+:)?is\b")
 

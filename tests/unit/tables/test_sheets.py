@@ -66,6 +66,8 @@ def cell(place, inner="<v>1</v>", kind="n"):
         (f'<row r="1">{cell("A9")}</row>', "a cell in row 9 that no sheet"),
         (f'<row r="1">{cell("A1")}</row><row r="1048576">{cell("XFD1048576")}</row>', "in 16,384 columns"),
         (f'<row r="2000000">{cell("A2000000")}</row>', "row 2,000,000 that no sheet"),
+        (f'<row r="1000000000">{cell("A1000000000")}</row>', "row 1,000,000,000 that no sheet"),
+        (f'<row r="1">{cell("A1")}{cell("AAAAAA1")}</row>', "in 12,356,631 columns"),
     ],
 )
 def test_cells_that_would_be_lost_or_fill_the_memory_are_refused(tmp_path, rows, message):
