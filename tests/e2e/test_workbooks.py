@@ -10,7 +10,8 @@ import pytest
 import xlsxwriter
 
 from covote import Panel
-from covote.files import read_gold
+from covote.files import VoteFile, read_gold
+from covote.files.workbook import read_workbook
 from covote.tables.sheets import read_sheets
 
 DIAGNOSES = ["Melanoma", "Naevus", "Lentigo", "Basalioma", "Psoriasis", "Eczema"]
@@ -157,3 +158,27 @@ def test_a_second_start_takes_what_was_filled_in_and_keeps_it(tmp_path, covote):
         said = covote("start", tmp_path / "study.xlsx").out
         assert f"{review}: 1 item filled in" in said
         assert labels_of(review.parent)[first] == "Naevus"
+
+
+def test_a_form_and_somebody_who_left_in_one_workbook(tmp_path):
+    """Ticks with a column "left", and answers as a form exports them: a row for each expert."""
+    experts = {"Dr. Ada Lee": "AB", "Dr. Bo Cho": "AC", "Dr. Cy Eck": "BC", "Dr. Di Fay": "BC"}
+    book = openpyxl.Workbook()
+    ticks, form = book.active, book.create_sheet("Form responses 1")
+    ticks.title = "Experts"
+    ticks.append(["Name", *"ABC", "left"])
+    form.append(["Timestamp", "Your name", *(f"Photo {n}" for n in range(1, 31))])
+    for name, known in experts.items():
+        ticks.append(
+            [name, *("x" if one in known else None for one in "ABC"), "May" if "Fay" in name else None]
+        )
+        said = ["ABC"[n % 3] if "ABC"[n % 3] in known else known[n % 2] for n in range(30)]
+        form.append(["2026-03-04 09:30", name.removeprefix("Dr. "), *said])
+    path = tmp_path / "study.xlsx"
+    book.save(path)
+    found = read_workbook(path)
+    assert "left: Dr. Di Fay" in found.notes
+    assert found.panel.present.names == tuple(experts)[:3]
+    votes = VoteFile(found.answers, found.panel, found.reading).read()
+    assert (len(votes), votes.answers) == (30, 120)
+    assert votes.items[:2].tolist() == ["Photo 1", "Photo 2"]

@@ -70,6 +70,8 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
         panel = Panel.load(f"{path}#{knows}")
     experts, classes = panel.knows.shape
     notes = [f"sheet {knows!r}: {experts} experts and {classes} classes"]
+    gone = [str(name) for name, left in zip(panel.names, panel.left, strict=True) if left]
+    notes += [f"left: {some_of(gone)}"] if gone else []
     notes += [str(warning.message) for warning in caught]
     golden = gold_sheet({name: rows for name, rows in rest.items() if name != answered})
     head = rest[answered][heading_row(rest[answered])]
