@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import Name, did_you_mean, nearest, without_titles
+from covote.arguments import Name, did_you_mean, without_titles
 from covote.tables.arrow_names import NONE_OF_MINE, as_dictionary, entry_rows
 from covote.tables.options import ReadOptions
 from covote.tables.words import NO_ANSWER, fold_accents, fold_case, words
@@ -188,10 +188,6 @@ class Matcher:
         if 1 < len(places) <= _LISTED:
             return f" (it may be {' or '.join(repr(self.names[k]) for k in places)})"
         return did_you_mean(entry, self.names)
-
-    def nearest(self, entry: Any) -> Name | None:
-        """Return the name that may have been meant."""
-        return nearest(entry, self.names)
 
 
 def _person(name: str) -> str:

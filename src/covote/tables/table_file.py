@@ -368,8 +368,11 @@ class TableFile:
         """Yield a reader of a CSV file, all of whose columns are text."""
         from pyarrow import csv as arrow_csv
 
-        options, parse = self.csv_options()
-        options.block_size, options.use_threads = _FIRST if few else _BLOCK, False
+        options = arrow_csv.ReadOptions(
+            encoding=self.encoding, column_names=self.names, skip_rows=self._head_lines,
+            block_size=_FIRST if few else _BLOCK, use_threads=False,
+        )  # fmt: skip
+        parse = arrow_csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
         convert = arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(columns, pa.string()),
             include_columns=columns,
@@ -386,15 +389,6 @@ class TableFile:
                 return
             with opened as reader:
                 yield reader, file
-
-    def csv_options(self) -> tuple[Any, Any]:
-        """Return Arrow's options to read and parse the rows below the names of the columns."""
-        from pyarrow import csv as arrow_csv
-
-        options = arrow_csv.ReadOptions(
-            encoding=self.encoding, column_names=self.names, skip_rows=self._head_lines
-        )
-        return options, arrow_csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
 
     def _read_spaced(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a CSV file with blanks between separators and quotes."""

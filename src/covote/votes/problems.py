@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from covote.arguments import certain, shown, some_of
+from covote.arguments import certain, nearest, shown, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.panel import Name, Panel
 from covote.tables.matching import UNKNOWN, Matcher
@@ -24,20 +24,21 @@ class DroppedWarning(UserWarning):
     """Answers that were dropped because their expert cannot have given them."""
 
 
-def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
-    """Report the votes that were dropped because the expert does not know the class.
+def dropped_note(valid: int, answers: int, reasons: str, place: str = "") -> str:
+    """Return a note on dropped answers, of which `valid` are left; reject votes if hardly any are."""
+    if valid * NEARLY_NOTHING < answers:
+        raise InputError(
+            f"{place}only {valid:,} of {answers:,} answers would be left, so this panel probably does not "
+            f"belong to these votes: {reasons}"
+        )
+    return f"{answers - valid:,} of {answers:,} answers were dropped: {reasons}"
 
-    Raises InputError if hardly any votes are left.
-    """
-    count = sum(dropped.values())
+
+def outside_by_expert(panel: Panel, dropped: Mapping[int, int]) -> str:
+    """Say how many answers of each expert are outside what they know, most first."""
     worst = sorted(dropped.items(), key=lambda pair: -pair[1])
     who = some_of([f"{panel.names[i]!r} ({votes:,})" for i, votes in worst])
-    if left * NEARLY_NOTHING < count + left:
-        raise InputError(
-            f"only {left:,} of {count + left:,} answers would be left, so this panel probably does not "
-            f"belong to these votes: classes that the expert does not know: {who}"
-        )
-    return f"{count:,} of {count + left:,} answers were dropped: classes that the expert does not know: {who}"
+    return f"classes that the expert does not know: {who}"
 
 
 def unknown_class(panel: Panel, expert: int, name: object) -> str:
@@ -222,11 +223,6 @@ class TableProblems:
     def judge(self, unknown: str) -> str:
         """Reject votes with problems, or of which hardly any are left; return a note on dropped votes."""
         self.refuse(unknown)
-        if self.dropped and self.valid * NEARLY_NOTHING < self.answers:
-            raise InputError(
-                f"{self._place}only {self.valid:,} of {self.answers:,} answers would be left, so this "
-                f"panel probably does not belong to these votes: {'; '.join(self._unknown())}"
-            )
         return self.drop_note
 
     @property
@@ -234,7 +230,7 @@ class TableProblems:
         """A sentence about the dropped answers; "" if there are none."""
         if not self.dropped:
             return ""
-        return f"{self.dropped:,} of {self.answers:,} answers were dropped: {'; '.join(self._unknown())}"
+        return dropped_note(self.valid, self.answers, "; ".join(self._unknown()), self._place)
 
     def unknown_names(self, silent: Sequence[Name]) -> dict[str, Name | None]:
         """Return the names that the panel does not have, with the panel's name that is surely meant, or None.
@@ -249,7 +245,12 @@ class TableProblems:
 
         def listed(kind: dict[str, Count], matcher: Matcher) -> list[dict[str, Any]]:
             return [
-                {"name": name, "answers": count.answers, "row": count.row, "meant": matcher.nearest(name)}
+                {
+                    "name": name,
+                    "answers": count.answers,
+                    "row": count.row,
+                    "meant": nearest(name, matcher.names),
+                }
                 for name, count in _most(kind)
             ]
 

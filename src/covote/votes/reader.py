@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from covote.arguments import naming, some_of
 from covote.errors import InputError
-from covote.panel import Name, Panel
+from covote.panel import Panel
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import (
     NONE_OF_MINE,
@@ -132,13 +132,9 @@ class Reader:
             names = [name for name in names if name != self.options.gold_column]
             return find_columns(names, self.options.columns, shape, (self.experts, self.classes), head)
 
-    def loose_matches(self) -> dict[str, Name | None]:
-        """Return the names that have been matched despite case, blanks and accents."""
-        return self.experts.loose_matches | self.classes.loose_matches
-
     def notes(self) -> list[str]:
         """Return notes on the names that were matched loosely, and on the labels read as no answer."""
-        pairs = sorted(self.loose_matches().items())
+        pairs = sorted((self.experts.loose_matches | self.classes.loose_matches).items())
         matched = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
         silent = [repr(old) for old, new in pairs if new is None]
         found = []

@@ -21,7 +21,7 @@ from covote.votes import arrays, frames
 from covote.votes.arrays import Ragged, frozen
 from covote.votes.patterns import AnswerPatterns, answer_rows
 from covote.votes.probabilities import checked_probabilities, ragged_probabilities
-from covote.votes.problems import DroppedWarning, dropped_outside
+from covote.votes.problems import DroppedWarning, dropped_note, outside_by_expert
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,8 @@ class Votes:
         columns, complete, dropped = arrays.checked_columns(array, panel, unknown == "drop")
         if dropped:
             left = int(np.count_nonzero(columns != NOT_ASKED))
-            warnings.warn(dropped_outside(panel, dropped, left), DroppedWarning, stacklevel=2)
+            note = dropped_note(left, left + sum(dropped.values()), outside_by_expert(panel, dropped))
+            warnings.warn(note, DroppedWarning, stacklevel=2)
         size = columns.shape[1]
         vote, per_class = checked_probabilities(probabilities, columns, panel)
         ids = arrays.checked_ids(items, size)
