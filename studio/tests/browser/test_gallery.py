@@ -6,6 +6,7 @@
 from contextlib import ExitStack
 
 import pytest
+from playwright.sync_api import expect
 
 from covote_studio.app import create_server
 from covote_studio.context import open_studio
@@ -112,3 +113,25 @@ def test_forty_classes_scroll_between_the_item_and_the_other_answers(look, size)
     last = page.locator("#choices .choice").last
     last.scroll_into_view_if_needed()
     assert last.bounding_box()["y"] + last.bounding_box()["height"] <= none["y"] + 1
+
+
+def test_a_reviewer_goes_through_the_queue_with_keys(look, projects):
+    page = look(next(one for one in gallery.SCREENS if one.name == "review"), "desk", "light")
+    waiting = page.locator("#queue tbody a")
+    first, second = (waiting.nth(n).get_attribute("href") for n in (0, 1))
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{first}")
+    assert page.locator(".sight img").bounding_box()["width"] >= 480
+    assert page.get_by_role("button", name="Decide and go on").bounding_box()["y"] < 860
+    page.keyboard.press("3")
+    page.keyboard.type("seen on another film")
+    page.get_by_role("button", name="Decide and go on").click()
+    page.wait_for_url(f"**{second}")
+    decided = projects["clinic"].studio.results.refresh().roster.classes[2].name
+    page.goto(f"{projects['clinic'].address}{first}")
+    expect(page.get_by_role("main")).to_contain_text(f"decided {decided} by owner")
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: not url.endswith(first))

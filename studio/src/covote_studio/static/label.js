@@ -119,7 +119,7 @@
     prefetch();
   }
 
-  // What a reload without a connection goes on from; answers that are not sent yet are counted again there.
+  // What a reload without a connection continues from; answers that are not sent yet are counted again there.
   function remember() {
     const unsent = outbox.all().filter((one) => one.comment === undefined && !one.change).length;
     const now = { screen: data.screen, queue: queue.filter((one) => one.chosen === null), done: done - unsent, left: left === null ? null : left + unsent };
