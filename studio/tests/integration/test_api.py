@@ -21,7 +21,10 @@ def schema_and_token(tmp_path_factory):
         managing.invite(connection, "ann", [1, 2])
         token = credentials.new_secret(connection, "api", 1)
     importing.add_items(studio.database, [(f"i{n}", "text", "x", None) for n in range(5)])
-    yield schemathesis.openapi.from_asgi("/api/openapi.json", create_app(studio)), token
+    yield (
+        schemathesis.openapi.from_asgi("/api/openapi.json", create_app(studio, ["testserver", "localhost"])),
+        token,
+    )
     studio.stop()
 
 
@@ -33,7 +36,7 @@ def test_no_request_ends_in_a_crash(schema_and_token):
         operation = found.ok()
         names.append(operation.label)
 
-        @settings(max_examples=15, phases=[Phase.explicit, Phase.generate],
+        @settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate],
                   suppress_health_check=list(HealthCheck))  # fmt: skip
         @given(case=operation.as_strategy())
         def send(case):
