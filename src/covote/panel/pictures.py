@@ -165,5 +165,5 @@ def plot(panel: Panel, ax: Axes | None = None, new: int = 0) -> Axes:
     ax.tick_params(which="both", length=0)
     ax.set_xlabel("classes")
     ax.set_ylabel("experts")
-    ax.set_title(f"{summary(panel)} ({new} new: red)" if new else summary(panel))
+    ax.set_title(f"{summary(panel)}\n{new} new: red" if new else summary(panel))
     return ax
