@@ -410,8 +410,8 @@ class Asker:
         status[still_open] = INCOMPLETE
         known = self.panel.knows.any(axis=0)
         violations = (authorities - votes_for)[:, known].min(axis=1, initial=len(self.panel))
-        nothing, nobody = np.full(len(rows), np.nan, dtype=np.float32), np.full(len(rows), -1)
-        evidence = Evidence(confidence, nothing, nobody, violations.astype(np.int32), status)
+        nothing, no_class = np.full(len(rows), np.nan, dtype=np.float32), np.full(len(rows), -1)
+        evidence = Evidence(confidence, nothing, no_class, violations.astype(np.int32), status)
         possible = self._panel_rule.possible(state)[tied]
         bounds = np.concatenate([[0], np.cumsum(possible.sum(axis=1))])
         return Labels(self.panel, index, tied, Ties(bounds, np.nonzero(possible)[1]), evidence)
