@@ -20,6 +20,7 @@ from covote.errors import CovoteError, FileError
 
 RING = Panel.from_blocks(5, [[0, 1, 2], [2, 3, 4], [0, 3, 4], [1, 2, 4], [0, 1, 3]])
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
+SOME_KNOW_ALL = Panel.from_blocks(7, [*FANO.blocks(), range(7)])
 
 
 def real_looking(items=300, seed=0, noise=(0.6, 0.8, 1.0, 1.2, 1.4), panel=RING, certain=1):
@@ -76,7 +77,7 @@ def answer_model(panel, votes, q, habits):
             wrong = np.full(len(others), 1 / max(len(others), 1)) if habits == "own" else habit
             found[i, others, k] = (1 - a[i]) * wrong if knows[i, k] else habit
             found[i, k, k] = a[i] if knows[i, k] else 0
-            if habits == "own" and (knows.all() or not knows[i, k]):
+            if habits == "own" and (knows[i].all() or not knows[i, k]):
                 found[i, :, k] = (n[i, :, k] + 20 * found[i, :, k]) / (n[i, :, k].sum() + 20)
     return found
 
@@ -86,16 +87,18 @@ def log_likelihood(panel, votes, q, habits, chances=None, vote_q=None, temperatu
     knows, size, (items, classes) = panel.knows, panel.sizes, q.shape
     answer = answer_model(panel, votes, q, habits)
     inside, outside = np.zeros((items, classes)), np.zeros((items, classes))
+    curves, powers = (None, ()) if chances is None else by_own_curves(panel, chances, vote_q)
     for i in range(len(panel)):
         weight = np.log(size[i] * np.maximum(answer[i][votes[:, i]], 1e-12))
         outside += np.where(knows[i], 0, weight)
-        if chances is None:
-            inside += np.where(knows[i], weight, 0)
+        share = 0 if curves is None else 0.5 if habits == "own" and knows[i].all() else 1
+        inside += np.where(knows[i], (1 - share) * weight, 0)
+        if curves is not None:
+            inside += share * curves[i]
     d = knows.sum(0)
     depth = d.mean()
     alike = False
     if chances is not None:
-        inside, powers = by_own_curves(panel, chances, vote_q)
         alike = np.std(np.log(powers)) < 0.2 and len(panel) >= 5  # all mean the same by their probabilities
     rho = 0.1 * min(temperature - 1, 1) if habits == "own" else 0
     scale = 1 + rho * (depth - 1)
@@ -112,11 +115,12 @@ def log_likelihood(panel, votes, q, habits, chances=None, vote_q=None, temperatu
 
 
 def by_own_curves(panel, given, q):
-    """Return what probabilities say about the classes that their experts know, and to which powers."""
+    """Return what each expert's probabilities say about the classes that it knows, and their powers."""
     chosen = []
     powers = [.02, .05, .1, .15, .2, .25, .3, .4, .5, .6, .7, .8, .9, 1, 1.2, 1.5, 2]  # fmt: skip
-    edges, at, score = [.1, .25, .5, .75, 1, 1.5, 2, 3, 4, 6, 8, 12, 20], 0, np.zeros(q.shape)  # fmt: skip
+    edges, at, scores = [.1, .25, .5, .75, 1, 1.5, 2, 3, 4, 6, 8, 12, 20], 0, []  # fmt: skip
     for row in panel.knows:
+        score = np.zeros(q.shape)
         raw = given[:, at : at + row.sum()].astype(float)
         p = (raw / raw.sum(1, keepdims=True) + 1e-3 / row.sum()) / (1 + 1e-3)
         tried = [np.log(np.maximum(p**b / (p**b).sum(1, keepdims=True), 1e-6)) for b in powers]
@@ -135,7 +139,8 @@ def by_own_curves(panel, given, q):
         with np.errstate(invalid="ignore", divide="ignore"):  # margins that nobody had
             score[:, row] += np.log(share[0] / share[1])[sure][:, None]
         at += row.sum()
-    return score, chosen
+        scores.append(score)
+    return scores, chosen
 
 
 def plain(panel, votes, habits, given=None, temperature=2.0):
@@ -161,10 +166,10 @@ def chosen(votes):
 
 
 @pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("gone", [(), ("expert-1",), ("expert-1", "expert-4")])
+@pytest.mark.parametrize("gone", [(), ("expert-1",), ("expert-1", "expert-4"), "all"])
 @pytest.mark.parametrize("habits", ["none", "common", "own"])
 def test_labels_and_confidence_are_those_of_the_rule(soft, gone, habits, monkeypatch):
-    panel = FANO.without(*gone)
+    panel = SOME_KNOW_ALL if gone == "all" else FANO.without(*gone)
     votes, given, _ = real_looking(400, panel=panel)
     given = given if soft else None
     whole = Votes.from_dense(votes, panel, probabilities=given)
@@ -392,6 +397,28 @@ def test_people_who_make_their_own_mistakes_are_told_from_models_that_share_them
     assert chosen(people).temperature < 1.1 < 1.3 < together.temperature
 
 
+def test_many_classes_of_few_items_lower_the_confidence():
+    """Habits that were learned from twelve items of each class fit these twelve too well."""
+    rng, panel = np.random.default_rng(0), design(60, 20, effort="fast")
+    place, truth = rng.normal(size=(60, 4)), rng.integers(0, 60, 700)
+    picture = place[truth] + rng.normal(0, 0.45, (700, 4))
+    votes = np.empty((700, len(panel)), int)
+    for i, row in enumerate(panel.knows):  # models that see the same picture
+        known = np.flatnonzero(row)
+        learned = place[known] + rng.normal(0, 0.15, (len(known), 4))
+        votes[:, i] = known[((picture[:, None] - learned) ** 2).sum(2).argmin(1)]
+    votes = np.where(rng.random(votes.shape) < 5 / len(panel), votes, -1)
+    labels = decode(Votes.from_dense(votes, panel))
+    assert 0.6 < (1 - labels.confidence).sum() / (labels.index != truth).sum() < 1.2
+
+
+def test_expected_errors_of_people_with_habits_of_their_own_are_real():
+    panel, truth = design(10, 4, effort="fast"), np.random.default_rng(1).integers(0, 10, 20_000)
+    votes = simulate(panel, truth, accuracy=0.85, noise="similar", seed=3)
+    labels = decode(votes, odds=1)
+    assert 0.75 < (1 - labels.confidence).sum() / (labels.index != truth).sum() < 1.3
+
+
 def test_a_class_that_nobody_who_answered_knows_lowers_the_confidence():
     panel = design(10, 4, effort="fast")
     truth = np.random.default_rng(0).integers(0, 10, 4000)
@@ -458,6 +485,16 @@ def test_the_sample_has_the_same_rows_in_any_parts_and_any_order():
     moved = Panel(4, panel.knows[turned], [panel.names[i] for i in turned])
     other = decode(Votes.from_dense(votes.dense[:, turned], moved), workers=2)
     assert other.index.tobytes() == expected.index.tobytes()
+
+
+def test_the_sample_does_not_depend_on_names():
+    votes, _ = some_people("own", items=3000)  # half of them are in the sample
+    named, panel = np.random.default_rng(2).permutation(12), votes.panel
+    dense = np.where(votes.dense >= 0, named[votes.dense], votes.dense)
+    renamed = Panel(12, panel.knows[:, np.argsort(named)], [f"another {n}" for n in panel.names])
+    found, again = decode(votes), decode(Votes.from_dense(dense, renamed))
+    np.testing.assert_array_equal(again.index, np.append(named, -1)[found.index])
+    np.testing.assert_allclose(again.confidence, found.confidence, atol=1e-6)
 
 
 def test_the_number_of_items_does_not_change_the_verdict():
