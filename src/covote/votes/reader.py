@@ -334,39 +334,13 @@ class Reader:
         columns = np.full((len(panel), size), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
         cells, answers = columns.reshape(-1), 0
         for part in parts:
-            place, label, _ = _votes_of(part, size)
+            place, label = _votes_of(part, size)
             cells[place] = label
             answers += len(place)
-        # If there are as many answers as votes, no expert answered an item twice.
+        # If there are fewer votes than answers, an expert answered an item twice.
         if self.options.duplicates != "last" and answers > answers_in(columns):
-            twice = [
-                place[cells[place] != label] for place, label, _ in (_votes_of(part, size) for part in parts)
-            ]
-            contested = np.unique(np.concatenate(twice))
-            if len(contested):
-                self._settle(parts, size, contested, ids, cells)
+            return self._sparse(IndexedRows.joined(parts), ids).to_dense()
         return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
-
-    def _settle(
-        self,
-        parts: list[IndexedRows],
-        size: int,
-        contested: NDArray[np.int64],
-        ids: pa.Array,
-        cells: NDArray[Any],
-    ) -> None:
-        """Decide which of several answers from one expert to one item counts."""
-        chosen = []
-        for part in parts:
-            place, label, row = _votes_of(part, size)
-            some = np.isin(place, contested)
-            chosen.append((place[some], label[some], row[some]))
-        place, label, row = (np.concatenate(arrays) for arrays in zip(*chosen, strict=True))
-        _, first = np.unique(place, return_index=True)
-        cells[place[first]] = label[first]
-        if self.options.duplicates == "error":
-            expert, item = np.divmod(place, size)
-            self._refuse_contradiction(expert, item, label, row, ids)
 
     def _sparse(self, rows: IndexedRows | None, ids: pa.Array) -> Votes:
         from covote.votes import Votes
@@ -415,16 +389,16 @@ class Reader:
         )
 
 
-def _votes_of(part: IndexedRows, items: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
-    """Return the cells (of experts x items), the classes and the numbers of the rows that are votes."""
-    expert, label, item, row = part.expert, part.label, part.item, part.row
+def _votes_of(part: IndexedRows, items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the cells (of experts x items) and the classes of the rows that are votes."""
+    expert, label, item = part.expert, part.label, part.item
     if expert.min(initial=0) < 0:
         voted = np.flatnonzero(expert >= 0)
-        expert, label, item, row = expert[voted], label[voted], item[voted], row[voted]
+        expert, label, item = expert[voted], label[voted], item[voted]
     place = expert.astype(np.int64)
     place *= items
     place += item
-    return place, label, row
+    return place, label
 
 
 def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
