@@ -7,7 +7,7 @@ from covote_studio.context import open_studio
 from covote_studio.editing import classes
 from covote_studio.exchange import importing
 from covote_studio.people import managing
-from covote_studio.people.roster import set_known
+from covote_studio.people.expertise import set_known
 from studio.tests.browser.conftest import SIZES, served
 from studio.tests.browser.test_screens import ready, sent, until
 
