@@ -427,3 +427,28 @@ def test_the_help_ends_with_options_that_no_tutorial_uses(covote):
     boxes = re.findall(r"\u256d\u2500 (.*?) \u2500", text)
     assert (boxes[:2], boxes[-1]) == (["Arguments", "Options"], "Advanced")
     assert text.index("--gold") < text.index("Advanced") < text.index("--odds")
+
+
+def test_the_demo_leaves_labels_and_a_report_that_its_command_makes_again(covote, tmp_path):
+    ran = covote("demo")
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {
+        "panel.toml", "answers.csv", "gold.csv", "labels.csv", "report.html",
+    }  # fmt: skip
+    (command,) = (line for line in ran.out.splitlines() if line.startswith("covote decode"))
+    labels = (tmp_path / "demo" / "labels.csv").read_text()
+    (tmp_path / "demo" / "labels.csv").unlink()
+    assert covote(*command.split()[1:]).status == 0
+    assert (tmp_path / "demo" / "labels.csv").read_text() == labels
+
+
+def test_a_comparison_is_drawn_under_its_finding(covote, tmp_path):
+    (tmp_path / "answers.csv").write_text(
+        "item,ann,bob\n" + "".join(f"{n},a,{'ab'[n % 2]}\n" for n in range(20))
+    )
+    (tmp_path / "gold.csv").write_text("item,label\n" + "".join(f"{n},a\n" for n in range(20)))
+    ran = covote("compare", "answers.csv", "--gold", "gold.csv", "--plot", "methods.svg")
+    assert "Wrote methods.svg." in ran.out
+    assert (
+        "No method is significantly better than learned on 20 gold items"
+        in (tmp_path / "methods.svg").read_text()
+    )
