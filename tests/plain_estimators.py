@@ -102,7 +102,7 @@ def answer_scores(panel: Panel, rows: Any, n: Any, habits: str) -> list[dict[int
                 share = 1 / (len(known[i]) - 1)
             one = accuracy[i] if v == k else (1 - accuracy[i]) * share
             found = (one if k in known[i] else share) * (1 - none)
-        if habits == "own" and (panel.knows.all() or k not in known[i]):
+        if habits == "own" and (k not in known[i] or len(known[i]) == len(classes)):
             found = (n[i, k, v] + 20 * found) / (total(i, k) + 20)
         return max(found, 1e-12)
 

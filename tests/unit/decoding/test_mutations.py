@@ -35,9 +35,13 @@ MUTATIONS = {
         ("answer_model.py", "(1 - right) * inside", "inside"),
         ("answer_model.py", "(seen - base * whole) / (whole + c)", "seen / (whole + c)"),
         ("learned_weights.py", "inside / within + outside / without", "inside + outside"),
-        ("cross_validation.py", "score[owner] - own", "score[owner]"),
+        (
+            "cross_validation.py",
+            "(score + variant.evidence(rows))[owner] - own",
+            "(score + variant.evidence(rows))[owner]",
+        ),
         ("who_answered.py", "experts - known, answers - d", "experts - known, d"),
-        ("sampling.py", "np.maximum(np.rint(expected[where]), 1)", "np.ones(len(where))"),
+        ("sampling.py", "np.maximum(np.rint(self.count[where] * share), 1)", "np.ones(len(where))"),
     ],
     "likelihood": [
         ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),
