@@ -15,7 +15,7 @@ from covote.panel.panel_tables import is_panel_table
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import plain_items, whole_ids, without_blanks
 from covote.tables.column_roles import COMMON_NAMES, common_column, item_column, share_of
-from covote.tables.dialect import read_cells
+from covote.tables.dialect import heading_row, read_cells
 from covote.tables.matching import UNKNOWN, Matcher
 from covote.tables.table_file import TableFile
 from covote.tables.words import CLASSES, ITEMS, is_called, words
@@ -24,8 +24,9 @@ from covote.votes.reader import Reader
 from covote.votes.vote_file import answers_sheet
 
 GOLD = words(
-    "gold truth true correct goldlabel truelabel groundtruth target reference histology histopathology "
-    "pathology biopsy confirmed"
+    "gold goldstandard truth true correct goldlabel truelabel groundtruth target reference referencestandard "
+    "referencediagnosis histology histopathology histologie histo pathology pathologie biopsy biopsie "
+    "confirmed confirmeddiagnosis finaldiagnosis finallabel"
 )
 """What people call the column of known classes, besides what they call labels."""
 
@@ -95,7 +96,9 @@ def read_gold(
 def gold_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the first sheet of a workbook with a column of known classes, else one with two columns."""
     others = {name: rows for name, rows in sheets.items() if not is_panel_table([*rows])}
-    named = [n for n, rows in others.items() if any(is_called(cell, GOLD) for cell in rows[0])]
+    named = [
+        n for n, rows in others.items() if any(is_called(cell, GOLD) for cell in rows[heading_row(rows)])
+    ]
     return next(iter([*named, *(n for n, rows in others.items() if len(rows[0]) == 2)]), None)
 
 

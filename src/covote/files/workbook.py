@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
 from covote.arguments import some_of
 from covote.errors import InputError
 from covote.files.side_tables import GOLD, gold_sheet
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.panel.panel_tables import panel_sheet
 from covote.tables import ReadOptions
-from covote.tables.dialect import heading_row
+from covote.tables.dialect import Row, heading_row
 from covote.tables.sheets import read_sheets
-from covote.tables.words import is_called
+from covote.tables.words import fold_accents, is_called
 from covote.votes.answered_panel import unanswered
 from covote.votes.vote_file import VoteFile, answers_sheet
+
+_LONGEST = 20  # letters by which the name of a sheet, which Excel cuts, is known as that of an expert
 
 
 class Workbook(NamedTuple):
@@ -46,7 +50,8 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     """Find the panel, the answers and the gold items in a workbook.
 
     Answers of experts who are not in the panel, of unknown classes, and outside what the expert knows are
-    left out; names that are surely misspelt are corrected.
+    left out; names that are surely misspelt are corrected, and those that a sheet of two columns or a column
+    beside the experts explains are replaced.
     """
     if Path(path).suffix.lower() != ".xlsx":
         raise InputError(f"{path} is not an Excel workbook (.xlsx); for other files: covote decode")
@@ -56,40 +61,112 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     if knows is None:
         raise InputError(
             f"{path} has no sheet that says who knows what (it has: {listed}); add one with a row for each "
-            "expert, a column for each class, and an x where the expert knows the class"
+            "expert, a column for each class, and an x where the expert knows the class, with nothing "
+            "else on it"
         )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        panel = Panel.load(f"{path}#{knows}")
     rest = {name: rows for name, rows in sheets.items() if name != knows}
     answered = answers_sheet(rest)
     if answered is None:
         raise InputError(
             f"{path} has no sheet of answers (it has: {listed}); add one with a row for each item and a "
-            "column for each expert"
+            "column for each expert, with nothing else on it"
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        panel = Panel.load(f"{path}#{knows}")
+    _refuse_several(path, rest, panel)
     experts, classes = panel.knows.shape
     notes = [f"sheet {knows!r}: {experts} experts and {classes} classes"]
     gone = [str(name) for name, left in zip(panel.names, panel.left, strict=True) if left]
     notes += [f"left: {some_of(gone)}"] if gone else []
     notes += [str(warning.message) for warning in caught]
-    golden = gold_sheet({name: rows for name, rows in rest.items() if name != answered})
-    head = rest[answered][heading_row(rest[answered])]
-    column = next((name for name in head if is_called(name, GOLD)), None) if golden is None else None
-    reading = ReadOptions(unknown="drop", gold_column=column)
+    unticked = [
+        repr(name) for name, known in zip(panel.classes, panel.knows.T, strict=True) if not known.any()
+    ]
+    if unticked:
+        notes.append(
+            f"nobody knows {some_of(unticked)}, so every label stays open; if no item can be of it, delete it"
+        )
+
     answers = f"{path}#{answered}"
-    file = VoteFile(answers, panel, reading)
+    file = VoteFile(answers, panel, ReadOptions(unknown="drop"))
     votes = file.examine()
     notes.append(f"sheet {answered!r}: {len(votes):,} items")
-    fixed = {old: new for old, new in file.problems.unknown_names(unanswered(votes)[0]).items() if new}
-    if fixed:
-        notes.append(f"read as misspelt: {some_of([f'{old!r} as {new!r}' for old, new in fixed.items()])}")
-        reading = ReadOptions(unknown="drop", gold_column=column, rename=fixed)
+    others = {name: rows for name, rows in sheets.items() if name != answered}
+    unknown = file.problems.unknown_names(unanswered(votes)[0])
+    place, meanings = _other_names(others, [*unknown], panel)
+    if meanings:
+        found = some_of([f"{old!r} is {str(new)!r}" for old, new in meanings.items()])
+        notes.append(f"other names, in sheet {place!r}: {found}")
+    spelled = {old: new for old, new in unknown.items() if new and old not in meanings}
+    if spelled:
+        notes.append(f"read as misspelt: {some_of([f'{old!r} as {new!r}' for old, new in spelled.items()])}")
+
+    rest = {name: rows for name, rows in rest.items() if name not in (answered, place)}
+    golden = gold_sheet(rest)
+    head = sheets[answered][heading_row(sheets[answered])]
+    column = next((name for name in head if is_called(name, GOLD)), None) if golden is None else None
     if golden is not None:
         notes.append(f"gold items: sheet {golden!r}")
     elif column is not None:
         notes.append(f"gold items: column {column!r}")
+    elif classed := [name for name in file.columns.unknown_columns if name not in meanings]:
+        named = some_of([*map(repr, classed)])
+        notes.append(f"gold items: none (if {named} holds known classes, call the column Truth)")
     else:
         notes.append("gold items: none (a column Truth, or a sheet with two columns, would give some)")
+    left_out = [name for name in unknown if name not in (*meanings, *spelled, column)]
+    if left_out:
+        notes.append(
+            f"not in sheet {knows!r}, so left out: {some_of([*map(repr, left_out)])}; a sheet with two "
+            f"columns, the name as written and the name in {knows!r}, would say what they mean"
+        )
+    unread = [name for name in rest if name != golden]
+    notes += [f"not read: {some_of([*map(repr, unread)])}"] if unread else []
+    reading = ReadOptions(unknown="drop", gold_column=column, rename=meanings | spelled)
     gold = answers if column is not None else None if golden is None else f"{path}#{golden}"
     return Workbook(panel, answers, gold, reading, tuple(notes))
+
+
+def _refuse_several(path: str | os.PathLike[str], sheets: Mapping[str, Sequence[Row]], panel: Panel) -> None:
+    """Reject a workbook whose answers are on several sheets: one for each month, or for each expert."""
+    experts = {fold_accents(str(name)) for name in panel.names}
+    cut = {name[:_LONGEST] for name in experts}
+    of_experts = [name for name in sheets if fold_accents(name)[:_LONGEST] in cut]
+    several = [
+        name
+        for name, rows in sheets.items()
+        if len(experts & {fold_accents(cell) for cell in rows[heading_row(rows)]}) > 1
+    ]
+    if len(of_experts) > 1:
+        raise InputError(
+            f"{path} has a sheet for each expert ({some_of([*map(repr, of_experts)])}); put all answers on "
+            "one sheet, with a row for each item and a column for each expert, or a row for each answer "
+            "(item, expert, label)"
+        )
+    if len(several) > 1:
+        raise InputError(
+            f"{path} has answers on several sheets ({some_of([*map(repr, several)])}); put their rows below "
+            "each other on one sheet, or hide those that do not count: hidden sheets are not read"
+        )
+
+
+def _other_names(
+    sheets: Mapping[str, Sequence[Row]], unknown: Sequence[str], panel: Panel
+) -> tuple[str | None, dict[str, Name]]:
+    """Return what unknown names mean, and the sheet that says so: a list of codes, or a column of initials.
+
+    It has the names of the panel in a column, and other names, each once, in another column.
+    """
+    written = {fold_accents(name): name for name in unknown}
+    known = {fold_accents(str(name)): name for name in (*panel.names, *panel.classes)}
+    place, best = None, dict[str, Name]()
+    for sheet, rows in sheets.items():
+        body = [[fold_accents(cell) for cell in row] for row in rows[heading_row(rows) + 1 :]]
+        for other, own in permutations(range(len(rows[0])), 2):
+            pairs = [(row[other], row[own]) for row in body if row[other] and row[own] in known]
+            found = {written[old]: known[new] for old, new in pairs if old in written}
+            once = len({old for old, _ in pairs}) == len(pairs)
+            if once and 2 * len(found) >= len(pairs) and len(found) > len(best):
+                place, best = sheet, found
+    return place, best

@@ -24,6 +24,7 @@ UNNAMED = "column "
 """What a column without a name is called, with its number: pandas writes an index this way."""
 HEADING_ROWS = 50
 """Rows in which the heading is looked for."""
+_WIDE = 5  # columns from which on a row of two cells is a narrow one
 _SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)
 _SPACED = re.compile(r'(?:^|[\t;,]) +"|"[ \t]+(?:[\t;,\r\n]|\Z)', re.MULTILINE)
 
@@ -180,11 +181,11 @@ def titles_note(count: int) -> list[str]:
 
 
 def foot_row(rows: Sequence[Row], head: int) -> int:
-    """Return where a table ends: before totals, and before lone cells after an empty row.
+    """Return where a table ends: before totals, and before lone cells or a narrow legend after an empty row.
 
     `head` is the place of the heading, and the result that of the first row below the table.
     """
-    last = end = len(rows)
+    last = end = _before_legend(rows, head)
     while last > head + 2:
         filled = [cell for cell in rows[last - 1] if cell]
         is_sum = is_total(filled[0]) and all(re.fullmatch(r"[\d.,%]+", cell) for cell in filled[1:])
@@ -194,6 +195,18 @@ def foot_row(rows: Sequence[Row], head: int) -> int:
         if is_sum or rows[last].number - rows[last - 1].number > 1:
             end = last
     return end
+
+
+def _before_legend(rows: Sequence[Row], head: int) -> int:
+    """Return where a legend begins below a wide table: titled rows of up to two cells after an empty row."""
+    first = len(rows)
+    while first > head + 2 and sum(map(bool, rows[first - 1])) <= 2 and not any(rows[first - 1][2:]):
+        first -= 1
+    wide = sum(map(bool, rows[head])) >= _WIDE if rows else False
+    for n in range(first, len(rows)) if wide else ():
+        if rows[n].number - rows[n - 1].number > 1 and sum(map(bool, rows[n])) == 1:
+            return n
+    return len(rows)
 
 
 def foot_note(rows: Sequence[Row]) -> list[str]:

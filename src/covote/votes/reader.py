@@ -378,6 +378,7 @@ class Reader:
         wrong = np.flatnonzero(label != label[first])
         number = len(np.unique(first[wrong]))
         more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
+        more += "; if two columns together name the item, join them into one" if number > 1 else ""
         after = wrong[np.argmin(row[wrong])]
         before = first[after]
         names = (*self.panel.classes, self.options.none)
