@@ -132,9 +132,6 @@ Curves = Mapping[tuple[int, str], Curve]
 """By size (R), and scheme or `ONE_SHOT`."""
 
 
-# Making curves
-
-
 @dataclass(frozen=True)
 class Task:
     """One curve to be made: federated averaging by a scheme, or one-shot experts of a size."""
