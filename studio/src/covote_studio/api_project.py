@@ -424,8 +424,9 @@ def read_hook(studio: Project, who: Owner) -> HookState | None:
 @router.put("/hook")
 def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
     """Set the address to notify when an item is settled, and when all are; the secret is shown once."""
+    hooks.check_address(new.url, private=studio.private_webhooks)
     with studio.database.write() as connection:
-        secret = hooks.set_hook(connection, new.url, who.id, private=studio.private_webhooks)
+        secret = hooks.set_hook(connection, new.url, who.id)
     return HookOut(url=new.url, secret=secret)
 
 

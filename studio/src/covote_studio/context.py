@@ -96,22 +96,27 @@ class Studio:
             if hooks.hook_row(connection) is None:
                 return 0
         results = self.results.refresh()
-        with self.database.write() as connection:
+        with self.database.read() as connection:  # which takes long in a large project, and no one waits
             setup, roster = self.snapshot(connection)
             decided = managing.decisions(connection)
+            settled = settled_items(connection, setup, results).tolist()
+            new = hooks.unannounced(connection, settled)
 
-            def label_of(item_id: int) -> dict[str, Any]:
-                decision = decided.get(item_id)
-                about = {"decided": None if decision is None else roster.vote_name(decision.class_id)}
-                at = None if results is None else results.position(item_id)
-                if results is None or at is None:
-                    return {"label": None, "status": None, **about}
-                verdict = results.verdict(at)
-                label = None if verdict["label"] is None else str(verdict["label"])
-                return {"label": label, "status": verdict["status"], **about}
+        def label_of(item_id: int) -> dict[str, Any]:
+            decision = decided.get(item_id)
+            about = {"decided": None if decision is None else roster.vote_name(decision.class_id)}
+            at = None if results is None else results.position(item_id)
+            if results is None or at is None:
+                return {"label": None, "status": None, **about}
+            verdict = results.verdict(at)
+            label = None if verdict["label"] is None else str(verdict["label"])
+            return {"label": label, "status": verdict["status"], **about}
 
-            settled = settled_items(connection, setup, results)
-            hooks.announce(connection, setup.size, settled.tolist(), label_of)
+        if new:
+            some = new[: hooks.AT_ONCE]
+            whole = setup.size if len(settled) == setup.size and len(some) == len(new) else None
+            with self.database.write() as connection:
+                hooks.announce(connection, some, label_of, whole)
         return hooks.deliver(self.database, private=self.private_webhooks)
 
     def reassess(self, most: int = 10_000) -> None:

@@ -1,6 +1,7 @@
 """A project with three classes and three people, and browsers that are signed in."""
 
 import shutil
+import threading
 
 import pytest
 from sqlalchemy import select
@@ -69,6 +70,17 @@ class Rig:
     def rows(self, table):
         with self.studio.database.read() as connection:
             return connection.execute(select(table).order_by(*table.primary_key.columns)).all()
+
+    def others_can_write(self):
+        """Whether someone else can write at this moment."""
+        written = threading.Event()
+
+        def write():
+            with self.studio.database.write():
+                written.set()
+
+        threading.Thread(target=write, daemon=True).start()
+        return written.wait(5)
 
     def options_of(self, name):
         """Return the list of classes that a person is offered now."""

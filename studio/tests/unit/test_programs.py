@@ -190,3 +190,20 @@ def test_a_hook_is_an_address_and_can_be_removed(program):
     assert program.put("/api/hook", json={"url": "https://93.184.216.34/heard"}).status_code == 200
     assert program.delete("/api/hook").status_code == 200
     assert program.get("/api/hook").json() is None
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org:99999/", "http://[::1", f"https://{'a' * 70}.org/", "x" * 300]
+)
+def test_an_address_that_is_none_is_told_in_a_sentence(program, url):
+    told = program.put("/api/hook", json={"url": url})
+    assert (told.status_code, "is not an address" in told.json()["detail"]) == (422, True)
+
+
+def test_nobody_waits_while_a_host_is_looked_up(rig, program, monkeypatch):
+    def look_up(*_about, **_more):
+        assert rig.others_can_write()
+        return [(None, None, None, None, ("93.184.216.34", 443))]
+
+    monkeypatch.setattr("covote_studio.editing.hooks.socket.getaddrinfo", look_up)
+    assert program.put("/api/hook", json={"url": "https://slow.example/heard"}).status_code == 200

@@ -69,26 +69,33 @@ def hook_state(connection: Connection) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def set_hook(connection: Connection, url: str, by: int | None, *, private: bool = False) -> str:
-    """Set the address to notify, and return the secret of the signature.
+def check_address(url: str, *, private: bool = False) -> str:
+    """Return the host that an address names, or reject it; this may take as long as a name server does.
 
     Addresses in the server's own networks are rejected, unless they are allowed (`private`).
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise Refusal(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422)
     try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("https", "http") or not parts.hostname:
+            raise ValueError
         addresses_of(parts, private=private)
     except OSError as error:
         raise Refusal(
-            f"The host {parts.hostname} cannot be found ({error}); check the address.", 422
+            f"The host of “{url[:200]}” cannot be found ({error}); check the address.", 422
         ) from error
+    except ValueError as error:  # also a port that there is not, and a name that no host can have
+        raise Refusal(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422) from error
+    return parts.hostname
+
+
+def set_hook(connection: Connection, url: str, by: int | None) -> str:
+    """Set the address to notify, which was checked, and return the secret of the signature."""
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
     connection.execute(delete(hook))
     connection.execute(insert(hook).values(id=1, url=url, secret=secret))
     # What waits goes to the new address at once.
     connection.execute(update(delivery).where(delivery.c.done.is_(False)).values(due=time.time(), tries=0))
-    note(connection, by, f"Programs at {parts.hostname} are notified when items are settled.")
+    note(connection, by, f"Programs at {urlsplit(url).hostname} are notified when items are settled.")
     return secret
 
 
@@ -99,22 +106,22 @@ def remove_hook(connection: Connection, by: int | None) -> None:
         note(connection, by, "Programs are no longer notified when items are settled.")
 
 
-def announce(
-    connection: Connection, size: int, settled: Sequence[int], label_of: Callable[[int], dict[str, Any]]
-) -> int:
-    """Queue a message for every newly settled item; return how many."""
+def unannounced(connection: Connection, settled: Sequence[int]) -> list[int]:
+    """Return the settled items about which no message was queued yet."""
     announced = set(connection.execute(select(item.c.id).where(item.c.announced.is_(True))).scalars())
-    new = [one for one in settled if one not in announced][:AT_ONCE]
-    if not new:
-        return 0
-    for row in connection.execute(
-        select(item.c.id, item.c.key).where(item.c.id.in_(new)).order_by(item.c.id)
-    ):
+    return [one for one in settled if one not in announced]
+
+
+def announce(
+    connection: Connection, new: Sequence[int], label_of: Callable[[int], dict[str, Any]], whole: int | None
+) -> None:
+    """Queue a message for every newly settled item, and one for the project if these end its `whole` size."""
+    rows = select(item.c.id, item.c.key).where(item.c.id.in_(new)).order_by(item.c.id)
+    for row in connection.execute(rows):
         _write(connection, "item.settled", {"item": row.key, **label_of(row.id)})
     connection.execute(update(item).where(item.c.id.in_(new)).values(announced=True))
-    if len(settled) == size and announced.union(new) >= set(settled):
-        _write(connection, "project.settled", {"items": size})
-    return len(new)
+    if whole is not None:
+        _write(connection, "project.settled", {"items": whole})
 
 
 def _write(connection: Connection, kind: str, data: dict[str, Any]) -> None:
