@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from covote_studio.exchange import people_list
 from covote_studio.exchange.people_list import read_people, rows_of
 from covote_studio.storage.schema import person
 
@@ -92,3 +93,23 @@ def test_the_start_page_is_the_project_until_people_answer(rig):
     assert owner.get("/").url.path == "/start"
     rig.answer(rig.browser("ann"), rig.browser("ann").post("/label/next").json()["leases"][0], "cat")
     assert owner.get("/").url.path == "/progress"
+
+
+def test_nobody_waits_while_a_list_is_read(rig, monkeypatch):
+    def read(*of):
+        assert rig.others_can_write()
+        return read_people(*of)
+
+    monkeypatch.setattr("covote_studio.pages.start.read_people", read)
+    owner = rig.browser("owner")
+    assert (
+        "1 person can be invited" in owner.post("/people/list", data={"list": "Dan\tcat"}, headers=PAGE).text
+    )
+
+
+def test_few_unknown_words_are_compared_with_all_classes(rig, monkeypatch):
+    compared = []
+    monkeypatch.setattr(people_list, "get_close_matches", lambda word, *_: compared.append(word) or [])
+    people, _ = listed(rig, "\n".join(f"P{n}\tmissing {n}, absent" for n in range(300)))
+    assert len(compared) == people_list.MOST_HINTS
+    assert people[299][3] == ["“missing 299” is not a class", "“absent” is not a class"]

@@ -14,7 +14,7 @@ import pytest
 import xlsxwriter
 from PIL import Image
 
-from covote_studio.exchange import table_files
+from covote_studio.exchange import importing, table_files
 from covote_studio.exchange.uploads import receive
 from covote_studio.storage.schema import item
 
@@ -149,7 +149,7 @@ def small_file_of_much(kind, folder):
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from covote_studio.exchange import table_files
+from covote_studio.exchange import importing, table_files
 from covote_studio.rules import Refusal
 content = Path(sys.argv[1]).read_bytes()
 table_files.read_table("first.csv", b"id,text\\n1,a\\n")
@@ -210,3 +210,12 @@ def test_two_hundred_hostile_files_are_one_line_each(rig):
     assert len(upload.left_out) + len(upload.stored) == 200
     assert len(upload.left_out) > 150
     assert all("\n" not in why and why.endswith(".") for _, why in upload.left_out)
+
+
+def test_people_go_on_answering_while_many_items_become_gold(rig, monkeypatch):
+    monkeypatch.setattr(importing, "GOLD_CHUNK", 2)
+    begun, write = [], rig.studio.database.write
+    monkeypatch.setattr(rig.studio.database, "write", lambda: begun.append(1) or write())
+    rows = [(f"i{n}", "text", f"text {n}", rig.classes["cat"]) for n in range(1, 6)]
+    assert importing.add_items(rig.studio.database, rows).golden == 5
+    assert len(begun) == 3

@@ -40,6 +40,8 @@ from covote_studio.storage.schema import (
 
 CHUNK = 20_000
 """Items written in one transaction, which is as long as people who answer meanwhile may have to wait."""
+GOLD_CHUNK = 200
+"""Items that become gold in one transaction."""
 LONGEST_KEY = 500
 LISTED = 20
 """Problems of a table that one message lists."""
@@ -231,9 +233,9 @@ def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None
         for key, _, _, gold in rows
         if gold is not None and key in there and there[key].gold != gold
     ]
-    if golden:
+    for start in range(0, len(golden), GOLD_CHUNK):
         with database.write() as connection:
-            for item_id, gold in golden:
+            for item_id, gold in golden[start : start + GOLD_CHUNK]:
                 set_gold(connection, item_id, gold, by)
     return ImportCounts(len(new), len(rows) - len(new), len(golden))
 

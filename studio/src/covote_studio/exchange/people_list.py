@@ -16,6 +16,8 @@ from covote_studio.people.roster import Roster
 from covote_studio.rules import Refusal, check_name
 
 MOST_PEOPLE = 1000
+MOST_HINTS = 20
+"""Words that are compared with the names of classes, which takes long, to say what may be meant."""
 _NAMES = ("name", "person", "who", "expert", "people")
 _KNOWS = ("knows", "know", "classes", "class", "knows what", "expertise")
 _MAILS = ("e-mail", "email", "mail", "e-mail address", "email address")
@@ -76,8 +78,9 @@ def read_people(rows: Sequence[Sequence[str]], roster: Roster) -> tuple[list[New
         roles = ["name", *(["knows"] * max(0, max(map(len, rows)) - 1))]
     taken = {one.name.casefold() for one in roster.members}
     people = []
+    hints: dict[str, str] = {}
     for row in body:
-        one = _read_row(row, roles, classes)
+        one = _read_row(row, roles, classes, hints)
         if one.name.casefold() in taken:
             one.problems.append("is in the project, or in the list, already")
         taken.add(one.name.casefold())
@@ -106,7 +109,9 @@ def _roles(rows: Sequence[Sequence[str]], classes: Collection[str]) -> list[str 
     return found if "name" in found and (named >= 2 or len(found) == 1) else []
 
 
-def _read_row(row: Sequence[str], roles: Sequence[str | int], classes: dict[str, int]) -> NewPerson:
+def _read_row(
+    row: Sequence[str], roles: Sequence[str | int], classes: dict[str, int], hints: dict[str, str]
+) -> NewPerson:
     one = NewPerson("")
     for cell, role in zip(row, roles, strict=False):
         if role == "name":
@@ -114,7 +119,7 @@ def _read_row(row: Sequence[str], roles: Sequence[str | int], classes: dict[str,
         elif role == "email" or (role == "knows" and re.fullmatch(r"[^@\s]+@[^@\s]+", cell)):
             one.email = cell
         elif role == "knows":
-            _read_known(cell, one, classes)
+            _read_known(cell, one, classes, hints)
         elif role != "" and cell.casefold() not in _NOT:
             one.known.add(classes[str(role)])
     try:
@@ -124,7 +129,7 @@ def _read_row(row: Sequence[str], roles: Sequence[str | int], classes: dict[str,
     return one
 
 
-def _read_known(cell: str, one: NewPerson, classes: dict[str, int]) -> None:
+def _read_known(cell: str, one: NewPerson, classes: dict[str, int], hints: dict[str, str]) -> None:
     """Add the classes that a cell names; one that is not there is a problem."""
     if cell.casefold() in _ALL:
         one.known.update(classes.values())
@@ -135,6 +140,7 @@ def _read_known(cell: str, one: NewPerson, classes: dict[str, int]) -> None:
         if name in classes:
             one.known.add(classes[name])
         elif name:
-            near = get_close_matches(name, classes, 1)
-            hint = f"; do you mean {near[0]}?" if near else ""
-            one.problems.append(f"“{word.strip()[:60]}” is not a class{hint}")
+            if name not in hints and len(hints) < MOST_HINTS:
+                near = get_close_matches(name[:200], classes, 1)
+                hints[name] = f"; do you mean {near[0]}?" if near else ""
+            one.problems.append(f"“{word.strip()[:60]}” is not a class{hints.get(name, '')}")

@@ -84,26 +84,21 @@ def begin(studio: Project, who: Owner, form: Form) -> Response:
 def take_list(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Show how a list of people is read; invite them when that is confirmed."""
     rows = _rows(form)
+    _, roster = studio.snapshot()
+    people, notes = read_people(rows, roster)
+    good = [one for one in people if not one.problems]
+    if "confirm" not in form or not good:
+        return page(
+            request, "people_list.html", who, people=people, notes=notes, good=len(good), roster=roster,
+            text=text_of(rows),
+        )  # fmt: skip
+    made = []
     with studio.database.write() as connection:
-        _, roster = studio.snapshot(connection)
-        people, notes = read_people(rows, roster)
-        good = [one for one in people if not one.problems]
-        if "confirm" in form and good:
-            made = [
-                (
-                    one.name,
-                    one.email,
-                    managing.invite(connection, one.name, one.known, by=who.id, email=one.email)[1],
-                )
-                for one in good
-            ]
-            note(connection, who.id, f"Invited {len(made)} people from a list.")
-    if "confirm" in form and good:
-        return _invitations(request, studio, who, made)
-    return page(
-        request, "people_list.html", who, people=people, notes=notes, good=len(good), roster=roster,
-        text=text_of(rows),
-    )  # fmt: skip
+        for one in good:
+            _, secret = managing.invite(connection, one.name, one.known, by=who.id, email=one.email)
+            made.append((one.name, one.email, secret))
+        note(connection, who.id, f"Invited {len(made)} people from a list.")
+    return _invitations(request, studio, who, made)
 
 
 def _rows(form: Any) -> list[list[str]]:
