@@ -207,3 +207,13 @@ def test_nobody_waits_while_a_host_is_looked_up(rig, program, monkeypatch):
 
     monkeypatch.setattr("covote_studio.editing.hooks.socket.getaddrinfo", look_up)
     assert program.put("/api/hook", json={"url": "https://slow.example/heard"}).status_code == 200
+
+
+def test_a_decision_that_there_is_not_cannot_be_withdrawn(rig, program):
+    told = program.put("/api/decisions/1", json={})
+    assert (told.status_code, told.json()["detail"]) == (409, "No one has decided this item.")
+    assert program.put("/api/decisions/1", json={"name": "cat", "reason": "seen"}).status_code == 200
+    assert program.put("/api/decisions/1", json={}).status_code == 200
+    assert program.get("/api/decisions").json() == []
+    withdrawn = [one for one in program.get("/api/record").json() if "Withdrew" in one["text"]]
+    assert len(withdrawn) == 1

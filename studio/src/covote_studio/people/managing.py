@@ -210,6 +210,8 @@ def adjudicate(
     checked = check_text(reason, "The reason", 2000)
     if class_id is not None and not checked:
         raise Refusal("Say why: a decision without a reason cannot be checked later.", 422)
+    if class_id is None and not decisions(connection, [item_id]):
+        raise Refusal("No one has decided this item.", 409)
     connection.execute(
         insert(adjudication).values(
             item_id=item_id, class_id=class_id, person_id=person_id, reason=checked, at=time.time()
