@@ -3,6 +3,7 @@
 import html
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import covote
-from covote_studio.editing import classes
+from covote_studio.editing import classes, items
 from covote_studio.exchange import importing
 from covote_studio.exchange.table_files import safe_text
+from covote_studio.people import managing
 from covote_studio.storage.schema import adjudication, answer
 
 TRUTH = {f"i{n}": ("cat", "dog", "fox")[n % 3] for n in range(1, 7)}
@@ -50,6 +52,27 @@ def test_experts_see_only_their_own_pages(rig):
     mine = ("/label", "/me", "/api/project", "/api/openapi.json")
     found = {path: ann.get(path).status_code for path in PAGES}
     assert found == {path: 200 if path in mine else 403 for path in PAGES}
+
+
+@pytest.mark.parametrize("name", ["owner", "ann", "cyd"])
+def test_every_link_and_button_that_a_page_shows_is_open_to_who_sees_it(voted, name):
+    with voted.studio.database.write() as connection:
+        managing.change_person(
+            connection, voted.people["cyd"], cost=1.0, active=True, may_tick=False, role="reviewer"
+        )
+        items.flag_item(connection, 1, voted.people["bob"], "too dark")
+    browser, found, left, forms = voted.browser(name), {}, ["/"], set()
+    while left:
+        path = left.pop()
+        answer = browser.get(path, headers={"Accept": "text/html"})
+        found[path] = answer.status_code
+        addresses = [html.unescape(one) for one in re.findall(r'(?:href|src)="(/[^"#]*)', answer.text)]
+        left += [one for one in addresses if one not in found and one not in left]
+        forms.update(re.findall(r'method="post" action="([^"]*)"', answer.text))
+    assert {path: status for path, status in found.items() if status != 200} == {}
+    assert len(found) > {"owner": 40, "ann": 8, "cyd": 20}[name]
+    refused = [one for one in sorted(forms - {"/logout"}) if browser.post(one).status_code == 403]
+    assert refused == []
 
 
 def test_nobody_sees_anything_without_signing_in(rig):
@@ -241,3 +264,16 @@ def test_sixty_classes_are_still_a_table(rig):
     text = rig.browser("owner").get("/board", headers={"Accept": "text/html"}).text
     assert text.count('<th scope="col">') == 60
     assert "Add one person who knows cat, class 0, class 1 and class 2; " in text
+
+
+def test_who_exports_labels_learns_that_decisions_are_in_another_file(voted):
+    owner = voted.browser("owner")
+    assert "decided by a reviewer" not in owner.get("/export", headers={"Accept": "text/html"}).text
+    owner.post("/review/1", data={"class": voted.classes["cat"], "reason": "seen"})
+    shown = owner.get("/export", headers={"Accept": "text/html"}).text
+    assert "1 item was decided by a reviewer" in shown
+
+
+def test_an_owner_who_labels_nothing_is_led_to_the_ticks(rig):
+    shown = rig.browser("owner").get("/label", headers={"Accept": "text/html"}).text
+    assert '<a class="button main" href="/me">Tick what you know</a>' in shown

@@ -154,3 +154,17 @@ def test_the_record_says_what_changed(rig, sent, told):
     rig.browser("owner").post(f"/people/{rig.people['ann']}", data={"role": "expert", **sent})
     page = rig.browser("owner").get("/record", headers={"Accept": "text/html"}).text
     assert told in re.sub(r"\s+", " ", page)
+
+
+def test_words_find_what_is_on_record_and_who_did_it(rig):
+    owner = rig.browser("owner")
+    owner.post("/classes", data={"classes": "Owl"})
+    owner.post("/items/1/gold", data={"gold": rig.classes["cat"]})
+
+    def found(words):
+        shown = owner.get("/record", params={"words": words}, headers={"Accept": "text/html"}).text
+        return [one in shown for one in ("Added the class Owl", "i1 is gold: cat")]
+
+    assert [found(words) for words in ("owl", "I1 is", "OWNER", "100%_")] == [
+        [True, False], [False, True], [True, True], [False, False],
+    ]  # fmt: skip

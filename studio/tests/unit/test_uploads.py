@@ -219,3 +219,8 @@ def test_people_go_on_answering_while_many_items_become_gold(rig, monkeypatch):
     rows = [(f"i{n}", "text", f"text {n}", rig.classes["cat"]) for n in range(1, 6)]
     assert importing.add_items(rig.studio.database, rows).golden == 5
     assert len(begun) == 3
+
+
+def test_a_table_that_waits_is_no_result(owner):
+    shown = owner.post("/items", files=sent(("t.csv", b"id,text\n1,a\n")), headers=PAGE)
+    assert owner.get(shown.url.path.replace("import", "added")).status_code == 404

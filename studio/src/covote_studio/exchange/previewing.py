@@ -11,6 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ KEPT_SECONDS = 86_400.0
 """Seconds that a table is kept."""
 SHOWN = 8
 """Rows that a preview shows."""
+_GONE = "This table is no longer kept; send it again."
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,40}")
 
 
@@ -64,8 +66,16 @@ def keep_result(folder: Path, message: str, left_out: list[tuple[str, str]]) -> 
 
 def result_of(folder: Path, token: str) -> tuple[str, list[tuple[str, str]]]:
     """Return what became of files that were sent: a sentence, and (name, why) of those that were left out."""
-    about = json.loads((_place(folder, token) / "about.json").read_text(encoding="utf-8"))
+    about = _about(_place(folder, token), "told")
     return about["told"], [(name, why) for name, why in about["left_out"]]
+
+
+def _about(place: Path, kind: str) -> dict[str, Any]:
+    """Return what is kept at a place, if it is of a kind: "told" what became of files, or "stored" ones."""
+    about: dict[str, Any] = json.loads((place / "about.json").read_text(encoding="utf-8"))
+    if kind not in about:
+        raise Refusal(_GONE, 404)
+    return about
 
 
 def _new_place(folder: Path) -> tuple[str, Path]:
@@ -90,7 +100,7 @@ def forget(folder: Path, token: str) -> None:
 def _place(folder: Path, token: str) -> Path:
     place = folder / "imports" / token
     if not _TOKEN.fullmatch(token) or not place.is_dir():
-        raise Refusal("This table is no longer kept; send it again.", 404)
+        raise Refusal(_GONE, 404)
     return place
 
 
@@ -102,9 +112,7 @@ def look_at(
     `there` are the ids of the items of the project.
     """
     place = _place(folder, token)
-    about = json.loads((place / "about.json").read_text(encoding="utf-8"))
-    if "stored" not in about:
-        raise Refusal("This table is no longer kept; send it again.", 404)
+    about = _about(place, "stored")
     table = pq.read_table(place / "table.parquet")
     chosen = _there(table, columns) or find_columns(table.column_names)
     stored = by_any_name({name: (kind, where) for name, (kind, where) in about["stored"].items()})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from covote_studio.editing import items
@@ -65,8 +67,11 @@ def close_flags(studio: Project, who: Reviewer, item_id: int) -> Response:
 
 
 @router.get("/record")
-def record(request: Request, studio: Project, who: Reviewer, before: int = 2**31 - 1) -> Response:
-    """Show what was changed, when, and by whom."""
+def record(
+    request: Request, studio: Project, who: Reviewer, before: int = 2**31 - 1,
+    words: Annotated[str, Query(max_length=200)] = "",
+) -> Response:  # fmt: skip
+    """Show what was changed, when, and by whom: everything, or what has some words."""
     with studio.database.read() as connection:
-        lines = record_entries(connection, before=min(before, 2**31 - 1), most=_SHOWN)
-    return page(request, "record.html", who, lines=lines, shown=_SHOWN)
+        lines = record_entries(connection, before=min(before, 2**31 - 1), most=_SHOWN, words=words.strip())
+    return page(request, "record.html", who, lines=lines, shown=_SHOWN, words=words)

@@ -107,7 +107,7 @@ def items(
     """List items, a page at a time: all, or those of a kind."""
     wanted = select(item).order_by(item.c.position).limit(_SHOWN + 1)
     if key:
-        wanted = wanted.where(item.c.key.contains(key, autoescape=True))
+        wanted = wanted.where(item.c.key.icontains(key, autoescape=True))
     if show == "gold":
         wanted = wanted.where(item.c.gold.is_not(None))
     elif show == "plain":
@@ -238,8 +238,8 @@ def _items_address(form: Form) -> str:
 def offer(request: Request, studio: Project, who: Owner) -> Response:
     """Show the files to download, and whether programs hear of settled items."""
     with studio.database.read() as connection:
-        hook = hook_state(connection)
-    return page(request, "export.html", who, hook=hook)
+        hook, decided = hook_state(connection), len(managing.decisions(connection))
+    return page(request, "export.html", who, hook=hook, decided=decided)
 
 
 @router.get("/export/{name}")
