@@ -60,7 +60,7 @@ def test_a_table_says_what_other_names_mean(covote, files, argv):
     assert ran.status == 0, ran.err
 
 
-def test_the_best_method_is_found_without_all_votes_in_memory(covote, files, monkeypatch):
+def test_the_best_method_is_found_on_gold_items_and_a_sample(covote, files, monkeypatch):
     from covote.files import decoding_files
 
     whole = covote(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
 from covote.errors import InputError
-from covote.files import VoteFile, decode_file, decoding_files
+from covote.files import VoteFile, decode_file
 from covote.tables import ReadOptions, table_file
 from covote.votes import NONE_OF_MINE, NOT_ASKED, item_index
 from tests.methods import PLAIN
@@ -26,7 +26,6 @@ def small_batches(monkeypatch):
     """So small that items, and runs of equal items, are cut everywhere."""
     monkeypatch.setattr(table_file, "ROWS", 7)
     monkeypatch.setattr(item_index, "MERGED", 5)
-    monkeypatch.setattr(decoding_files, "PART_ITEMS", 4)
 
 
 @st.composite
@@ -141,8 +140,8 @@ def test_streamed_labels_are_those_in_memory(tmp_path_factory, case, shape, meth
     assert {row["item"]: repr(row) for row in written} == {
         row["item"]: repr(row) for row in expected.to_pylist()
     }
-    assert outcome.tally.items == len(written)
-    assert outcome.tally.votes == (matrix != NOT_ASKED).sum()
+    assert outcome.items == len(written)
+    assert outcome.votes.answers == (matrix != NOT_ASKED).sum()
 
 
 def answers(panel, ids, votes, random):

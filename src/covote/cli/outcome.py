@@ -9,15 +9,14 @@ import numpy as np
 from covote.cli import panel_summary, terminal
 from covote.decoding.explaining import advice
 from covote.decoding.gold import gold_sentence, wilson
+from covote.files.outcome import percent
 from covote.files.review import GOALS
-from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
 
 if TYPE_CHECKING:
     from covote.decoding import ExpertReport
     from covote.files import Outcome
     from covote.files.review import ExpectedErrors
-    from covote.files.tally import Tally
     from covote.labels import GoldScore
 
 DOUBTFUL = 0.05
@@ -26,15 +25,14 @@ DOUBTFUL = 0.05
 
 def summary(outcome: Outcome) -> dict[str, Any]:
     """Return the outcome, for JSON."""
-    tally = outcome.tally
-    report = tally.experts
+    report = outcome.experts
     gold = outcome.gold
     return {
-        "items": tally.items,
-        "votes": tally.votes,
-        "labelled": tally.items - tally.unlabelled,
-        "otherwise_by_majority": tally.otherwise_by_majority,
-        **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
+        "items": outcome.items,
+        "votes": outcome.votes.answers,
+        "labelled": outcome.items - outcome.unlabelled,
+        "otherwise_by_majority": outcome.otherwise_by_majority,
+        **dict(zip(STATUSES, outcome.statuses.tolist(), strict=True)),
         "in_doubt": report.unreliable(),
         "notes": [*outcome.unanswered_experts(), *outcome.notes, *outcome.findings],
         "review": _review(outcome),
@@ -45,7 +43,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "experts": [
             {
                 "name": name,
-                "answers": int(tally.answers[i]),
+                "answers": int(outcome.answers[i]),
                 "inside": int(report.inside[i]),
                 "agreement": None if report.inside[i] == 0 else float(report.accuracy[i]),
                 "low": float(report.low[i]),
@@ -55,7 +53,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
                 if gold is None
                 else {"known": int(gold.expert_asked[i]), "right": int(gold.expert_right[i])},
             }
-            for i, name in enumerate(tally.panel.names)
+            for i, name in enumerate(outcome.panel.names)
         ],
     }
 
@@ -82,7 +80,6 @@ def _uncovered(outcome: Outcome) -> int | None:
 
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print the outcome for people; `method` is the one that was asked for."""
-    tally = outcome.tally
     terminal.say_notes(outcome.all_notes())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
@@ -95,24 +92,24 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
             f"For {terminal.counted(missing, 'pair')} of classes no expert knows both: {pairs}. Labels "
             "between them are guesses."
         )
-    terminal.say(
-        f"{terminal.counted(tally.items, 'item')}, {terminal.counted(tally.votes, 'answer')} from "
-        f"{terminal.counted(len(tally.panel), 'expert')}{_per_item(tally)}, in {seconds:.1f} s."
-    )
-    for (name, meaning), count in zip(MEANINGS.items(), tally.statuses.tolist(), strict=True):
+    items = terminal.counted(outcome.items, "item")
+    answers = terminal.counted(outcome.votes.answers, "answer")
+    experts = terminal.counted(len(outcome.panel), "expert")
+    terminal.say(f"{items}, {answers} from {experts}{_per_item(outcome)}, in {seconds:.1f} s.")
+    for (name, meaning), count in zip(MEANINGS.items(), outcome.statuses.tolist(), strict=True):
         if count:
-            terminal.say(f"  {name:<11}{count:>10,}  {percent(count, tally.items):>6}  {meaning}")
-    if tally.unlabelled:
-        terminal.say(f"{terminal.counted(tally.unlabelled, 'item')} without a label.")
+            terminal.say(f"  {name:<11}{count:>10,}  {percent(count, outcome.items):>6}  {meaning}")
+    if outcome.unlabelled:
+        terminal.say(f"{terminal.counted(outcome.unlabelled, 'item')} without a label.")
         first = next((look for look in outcome.review_head if look.label is None and look.tied), None)
         if first is not None:
             todo = advice(outcome.panel, first.status, None, first.tied, first.answers)
             terminal.say(f"  {first.item}: {todo}")
-    if outcome.method != "majority" and tally.items > tally.unlabelled:
-        terminal.say(_next_to_majority(tally.otherwise_by_majority))
-    if tally.calibrated:
+    if outcome.method != "majority" and outcome.items > outcome.unlabelled:
+        terminal.say(_next_to_majority(outcome.otherwise_by_majority))
+    if outcome.calibrated:
         terminal.say(_to_review(outcome.expected_errors))
-        if outcome.gold is None and outcome.expected_errors.expected > max(0.5, DOUBTFUL * tally.items):
+        if outcome.gold is None and outcome.expected_errors.expected > max(0.5, DOUBTFUL * outcome.items):
             terminal.say(
                 "This rests on the answers alone: about five gold items per class, drawn at random, would "
                 "halve its error (--gold)."
@@ -121,7 +118,7 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         terminal.say(gold_sentence(outcome.gold))
     if outcome.better:
         terminal.say(outcome.better)
-    terminal.say(_unreliable(tally.experts))
+    terminal.say(_unreliable(outcome.experts))
 
 
 def _next_to_majority(otherwise: int) -> str:
@@ -130,12 +127,12 @@ def _next_to_majority(otherwise: int) -> str:
     return f"A majority vote would label {terminal.counted(otherwise, 'item')} differently."
 
 
-def _per_item(tally: Tally) -> str:
+def _per_item(outcome: Outcome) -> str:
     """Say how many answers an item has."""
-    number = np.flatnonzero(tally.count("answers"))
+    number = np.flatnonzero(outcome.answers_per_item)
     if not len(number) or number[0] == number[-1]:
         return f" ({number[0]} per item)" if len(number) else ""
-    return f" ({tally.votes / tally.items:.1f} per item, {number[0]} to {number[-1]})"
+    return f" ({outcome.votes.answers / outcome.items:.1f} per item, {number[0]} to {number[-1]})"
 
 
 def _unreliable(report: ExpertReport) -> str:
@@ -184,12 +181,11 @@ def _rounded(share: float) -> str:
 
 
 def _review(outcome: Outcome) -> dict[str, Any] | None:
-    tally = outcome.tally
-    if not tally.calibrated:
+    if not outcome.calibrated:
         return None
     needed = {f"{goal:.0%}": outcome.expected_errors.needed(goal) for goal in GOALS}
     return {
         "expected_wrong": outcome.expected_errors.expected,
-        "without_label": tally.unlabelled,
+        "without_label": outcome.unlabelled,
         "look_at_for": needed,
     }

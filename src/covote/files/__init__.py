@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from covote.files.decoding_files import Outcome, decode_file, decode_votes, panel_or_word
-from covote.files.output import Output, writing_labels
+from covote.files.decoding_files import decode_file, decode_votes, panel_or_word
+from covote.files.outcome import Outcome
+from covote.files.output import Output
 from covote.files.side_tables import read_gold, read_numbers
 from covote.votes.vote_file import VoteFile
 
@@ -16,5 +17,4 @@ __all__ = [
     "panel_or_word",
     "read_gold",
     "read_numbers",
-    "writing_labels",
 ]

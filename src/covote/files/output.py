@@ -1,33 +1,30 @@
-"""The files that are written about labels, and the rows of each."""
+"""The files that are written about labels."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from covote import atomic
 from covote.decoding.statistics import statistics_format
 from covote.errors import InputError
-from covote.files.review import ExpectedErrors, ReviewList, review_batch, review_list
+from covote.files.review import Proba, piece_size, write_review
 from covote.labels import Labels
-from covote.labels.files import WHAT, written
-from covote.panel import Name
+from covote.labels.files import WHAT
 from covote.tables.arrow_names import arrow_array, id_array
-from covote.tables.writing import TableWriter, open_writer, output_format
+from covote.tables.writing import open_writer, output_format
 from covote.votes import Votes
 
+if TYPE_CHECKING:
+    from covote.files.outcome import Outcome
+
 Place = str | os.PathLike[str] | None
-Proba = Callable[[Votes], NDArray[Any]]
-_TABLE = 1 << 24  # probabilities that are held at once
-_REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violations")
 
 
 @dataclass(frozen=True)
@@ -91,64 +88,22 @@ class Output:
         if until is not None and self.review is None:
             raise InputError("review_until (--review-until) needs a review file: add review (--review)")
 
-    def rows(self, votes: Votes, labels: Labels, proba: Proba | None = None) -> dict[str, pa.RecordBatch]:
-        """Return the rows of a part for every file; `proba` estimates the probabilities of all classes."""
-        found: dict[str, pa.RecordBatch] = {}
+    def save(self, outcome: Outcome, proba: Proba | None) -> None:
+        """Write the files; `proba` estimates the probabilities of all classes.
+
+        The report is written by :func:`covote.write_report`, once there is nothing to add to the outcome.
+        """
+        votes, labels = outcome.votes, outcome.labels
         if self.labels is not None:
-            found["labels"] = written(labels, output_format(self.labels, WHAT), self.columns)
-        if self.proba is not None:
-            found["proba"] = proba_batch(labels)
+            labels.save(self.labels, self.columns)
+        if self.proba is not None and proba is not None:
+            write_proba(self.proba, votes, labels, proba)
         if self.review is not None:
-            sheet = output_format(self.review) == "xlsx"
-            found["review"] = _review_sheet(votes, labels, proba) if sheet else review_batch(votes, labels)
-        return found
-
-    @contextmanager
-    def open(self) -> Iterator[Writers]:
-        """Open the files; they appear if the block succeeds, and not at all otherwise."""
-        with ExitStack() as stack:
-            writers: dict[str, Any] = {}
-            for name, path in (("labels", self.labels), ("proba", self.proba)):
-                if path is not None:
-                    writers[name] = stack.enter_context(writing_labels(path))
-            review = None if self.review is None else stack.enter_context(review_list())
-            yield Writers(self, writers, review)
-
-
-@dataclass(frozen=True)
-class Writers:
-    """Open files of labels."""
-
-    output: Output
-    files: Mapping[str, Any]
-    review: ReviewList | None
-
-    def write(self, rows: Mapping[str, pa.RecordBatch]) -> None:
-        """Append the rows of a part."""
-        for name, file in self.files.items():
-            file.write_batch(rows[name])
-        if self.review is not None:
-            self.review.add(rows["review"])
-
-    def finish(self, doubt: ExpectedErrors, classes: Sequence[Name]) -> None:
-        """Write what needs all parts: the review list, in which one of the `classes` is chosen."""
-        if self.review is not None and self.output.review is not None:
-            until = self.output.review_until
-            most = None if until is None else doubt.needed(until)
-            self.review.write(self.output.review, most, [*map(str, classes)])
-
-
-def _review_sheet(votes: Votes, labels: Labels, proba: Proba | None) -> pa.RecordBatch:
-    """Return the rows of the review list for a spreadsheet, with the probabilities of the candidates."""
-    step = max(1, _TABLE // len(votes.panel.classes))
-    pieces = []
-    for start in range(0, len(labels), step):
-        stop = min(start + step, len(labels))
-        some, found = votes.part(start, stop), labels[start:stop]
-        if proba is not None and found.found_proba is None:
-            found = found.with_proba(proba(some))
-        pieces.append(review_batch(some, found, sheet=True))
-    return pa.concat_batches(pieces) if pieces else review_batch(votes, labels, sheet=True)
+            until = self.review_until
+            most = None if until is None else outcome.expected_errors.needed(until)
+            write_review(self.review, votes, labels, most, proba)
+        if self.stats is not None and outcome.statistics is not None:
+            outcome.statistics.save(self.stats)
 
 
 def check_report(path: Place) -> None:
@@ -160,13 +115,14 @@ def check_report(path: Place) -> None:
     atomic.check_place(path)
 
 
-def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
-    """Return a writer for a ``with`` block; the file appears only if the block succeeds."""
-    return open_writer(path, WHAT, _REPEATING)
-
-
-def proba_batch(labels: Labels) -> pa.RecordBatch:
-    """Return the probability of every class: the item, then one column per class, named as the class."""
-    columns = [id_array(labels.ids, labels.start, labels.start + len(labels))]
-    columns += [arrow_array(np.ascontiguousarray(column)) for column in labels.proba.T]
-    return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])
+def write_proba(path: str | os.PathLike[str], votes: Votes, labels: Labels, proba: Proba) -> None:
+    """Write the probability of every class: the item, then one column per class, named as the class."""
+    step = piece_size(labels.panel)
+    with open_writer(path, WHAT) as writer:
+        for start in range(0, max(len(labels), 1), step):
+            stop = min(start + step, len(labels))
+            found = labels[start:stop].with_proba(proba(votes.part(start, stop)))
+            columns = [id_array(found.ids, 0, len(found))]
+            columns += [arrow_array(np.ascontiguousarray(column)) for column in found.proba.T]
+            names = ["item", *map(str, labels.panel.classes)]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, names=names))

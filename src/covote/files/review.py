@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +15,22 @@ from numpy.typing import NDArray
 
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.labels.files import two_digits
-from covote.panel import Name
+from covote.panel import Name, Panel
 from covote.tables.arrow_names import arrow_array, dictionary_of, flat, id_array, names_at, text_array
-from covote.tables.writing import open_writer
+from covote.tables.writing import open_writer, output_format
 from covote.votes import Votes
 
+Proba = Callable[[Votes], NDArray[Any]]
+"""Estimates the probabilities of all classes for some votes (items x classes)."""
 GOALS = (0.95, 0.99)
 """Shares of right labels for which summary and report say how many items to look at."""
 LEVELS = 1000
 UNIT = 1 << 20
 """Probabilities are added up as multiples of 1 / UNIT, so that sums do not depend on their order."""
-_KEYS = ("doubt", "margin", "violations")
-_PIECE = 1 << 16  # rows of the list that are written at a time
+PIECE = 1 << 16
+"""Rows that are written at a time."""
+TABLE = 1 << 24
+"""Probabilities (rows x classes) that are held at a time."""
 MOST_COLUMNS = 60
 """Experts up to which each has a column of a spreadsheet."""
 
@@ -47,6 +48,11 @@ def error_probabilities(labels: Labels) -> NDArray[np.float64]:
     doubt = np.where(known, np.clip(doubt, 0, 1), np.where(sure, 0.0, 0.5))
     doubt[labels.index < 0] += 2
     return doubt
+
+
+def _in_order(labels: Labels, most: int | None = None) -> NDArray[np.int64]:
+    evidence = labels.evidence
+    return most_doubtful(error_probabilities(labels), evidence.margin, evidence.violations, most)
 
 
 def most_doubtful(
@@ -76,11 +82,16 @@ class ExpectedErrors:
     count: NDArray[np.int64]
     wrong: NDArray[np.float64]
 
-    @staticmethod
-    def levels(doubt: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the level of every item."""
+    @classmethod
+    def of(cls, labels: Labels) -> ExpectedErrors:
+        """Return how many labels are expected to be wrong according to their confidence."""
+        doubt = error_probabilities(labels)
         places = 1 + np.floor((1 - doubt) * LEVELS).astype(np.int64)
-        return np.where(doubt >= 2, 0, np.clip(places, 1, LEVELS))
+        level = np.where(doubt >= 2, 0, np.clip(places, 1, LEVELS))
+        count = np.bincount(level, minlength=LEVELS + 1)
+        wrong = np.bincount(level, weights=np.rint(doubt * UNIT), minlength=LEVELS + 1) / UNIT
+        wrong[0] = count[0]
+        return cls(count, wrong)
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -164,35 +175,10 @@ class ReviewItem:
         return tuple(dict.fromkeys(name for name in shown if name is not None))
 
 
-@dataclass(frozen=True)
-class ReviewHead:
-    """The first items of the list; those of two parts add up (``+``)."""
-
-    most: int
-    seen: int = 0
-    entries: tuple[tuple[tuple[float, ...], ReviewItem], ...] = ()
-
-    def __add__(self, later: ReviewHead) -> ReviewHead:
-        shifted = [((*key[:-1], key[-1] + self.seen), item) for key, item in later.entries]
-        both = sorted([*self.entries, *shifted], key=lambda entry: entry[0])
-        return ReviewHead(self.most, self.seen + later.seen, tuple(both[: self.most]))
-
-    @classmethod
-    def of(cls, votes: Votes, labels: Labels, most: int) -> ReviewHead:
-        """Return the first items of a part."""
-        evidence, doubt = labels.evidence, error_probabilities(labels)
-        order = most_doubtful(doubt, evidence.margin, evidence.violations, most)
-        margin = np.nan_to_num(evidence.margin, nan=0.0)
-        keys = [(-doubt[n], float(margin[n]), -float(evidence.violations[n]), int(n)) for n in order]
-        ids = id_array(labels.ids, labels.start, labels.start + len(labels))
-        found = [_review_item(votes, labels, int(n), ids[int(n)].as_py()) for n in order]
-        return cls(most, len(labels), tuple(zip(keys, found, strict=True)))
-
-    def __iter__(self) -> Iterator[ReviewItem]:
-        return (item for _, item in self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
+def first_items(votes: Votes, labels: Labels, most: int) -> list[ReviewItem]:
+    """Return the first items of the list, and what was said about them."""
+    ids = id_array(labels.ids, labels.start, labels.start + len(labels))
+    return [_review_item(votes, labels, n, ids[n].as_py()) for n in _in_order(labels, most).tolist()]
 
 
 def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
@@ -218,8 +204,13 @@ def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
 # The list as a file
 
 
+def piece_size(panel: Panel) -> int:
+    """Return how many rows to write at a time, if each needs a probability for every class."""
+    return max(1, min(PIECE, TABLE // len(panel.classes)))
+
+
 def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.RecordBatch:
-    """Return the rows of a part, with the keys that order them; only gold items have a label.
+    """Return rows of the list; only gold items have a label.
 
     In a `sheet`, which people read, every expert has a column, and candidates come with their probabilities
     if the labels have them.
@@ -238,13 +229,11 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
         "status": dictionary_of(evidence.status.view(np.int8), text_array(STATUSES)).dictionary_decode(),
     }
     experts = tuple(map(str, votes.panel.names))
-    if sheet and len(experts) <= MOST_COLUMNS and columns.keys().isdisjoint((*experts, *_KEYS)):
+    if sheet and len(experts) <= MOST_COLUMNS and columns.keys().isdisjoint(experts):
         wide = votes.to_arrow("wide")
         columns |= {name: flat(wide.column(n)) for n, name in enumerate(experts, start=1)}
     else:
         columns["answers"] = _answers(votes, classes)
-    keys: tuple[NDArray[Any], ...] = (error_probabilities(labels), evidence.margin, evidence.violations)
-    columns |= {name: arrow_array(values) for name, values in zip(_KEYS, keys, strict=True)}
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
@@ -307,36 +296,23 @@ def _decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-class ReviewList:
-    """Rows of all parts, kept on disk until their order is known."""
+def write_review(
+    path: str | os.PathLike[str],
+    votes: Votes,
+    labels: Labels,
+    most: int | None = None,
+    proba: Proba | None = None,
+) -> None:
+    """Write the list to a file, or the first rows of it; a spreadsheet offers the classes.
 
-    def __init__(self, folder: Path) -> None:
-        self._place = folder / "review.arrow"
-        self._writer: Any = None
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of a part."""
-        if self._writer is None:
-            self._writer = pa.ipc.new_file(str(self._place), batch.schema)
-        self._writer.write_batch(batch)
-
-    def write(self, path: str | os.PathLike[str], first: int | None, classes: Sequence[str]) -> None:
-        """Write the list to a file, or the first rows of it; a spreadsheet offers the classes."""
-        self._writer.close()
-        with pa.memory_map(str(self._place)) as opened:
-            table = pa.ipc.open_file(opened).read_all()
-            doubt, margin, violations = (np.asarray(table.column(name)) for name in _KEYS)
-            order = most_doubtful(doubt, margin, violations)[:first]
-            shown = table.drop_columns(list(_KEYS))
-            with open_writer(path, "review file", choices={"label": classes}) as writer:
-                for start in range(0, len(order), _PIECE):
-                    piece = shown.take(arrow_array(order[start : start + _PIECE])).combine_chunks()
-                    for batch in piece.to_batches():
-                        writer.write_batch(batch)
-
-
-@contextmanager
-def review_list() -> Iterator[ReviewList]:
-    """Yield an empty list; what it keeps on disk is deleted after the block."""
-    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
-        yield ReviewList(Path(folder))
+    In a spreadsheet, candidates have the probabilities that `proba` estimates for some votes.
+    """
+    classes, sheet = [*map(str, labels.panel.classes)], output_format(path) == "xlsx"
+    order, step = _in_order(labels)[:most], piece_size(labels.panel)
+    with open_writer(path, "review file", choices={"label": classes}) as writer:
+        for start in range(0, max(len(order), 1), step):
+            rows = order[start : start + step]
+            some, found = votes.subset(rows), labels[rows]
+            if sheet and proba is not None:
+                found = found.with_proba(proba(some))
+            writer.write_batch(review_batch(some, found, sheet=sheet))

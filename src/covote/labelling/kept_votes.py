@@ -15,7 +15,6 @@ from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 from covote.votes.arrays import smallest_int
 
 _ITEMS, _CELLS = 1 << 16, 1 << 25  # items of one part of the votes, and probabilities, at most
-_ROOM = 1 << 29  # bytes of votes that are kept in memory
 
 
 class KeptVotes:
@@ -69,11 +68,6 @@ class KeptVotes:
         step = max(1, min(size, _ITEMS, _CELLS // max(1, int(self.panel.sizes.sum()))))
         for start in range(0, len(self._ids), step):
             yield self._votes(start, min(start + step, len(self._ids)))
-
-    def whole_or_parts(self) -> Votes | KeptVotes:
-        """Return the votes at once if they take little memory, or else these, to be read in parts."""
-        answer = len(self.panel) + (4 * int(self.panel.sizes.sum()) if self.soft else 0)
-        return self.whole() if len(self) * answer <= _ROOM else self
 
     def whole(self) -> Votes:
         """Return all votes at once."""

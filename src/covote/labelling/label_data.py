@@ -87,7 +87,7 @@ def label_file(
         check_proba(decoder, panel)
     with closing(AnswersFile(answers_file(output.labels))) as kept:
         run = Run(place, panel, models, kept, asking, trust, progress).ask()
-        outcome = decode_votes(run.votes.whole_or_parts(), output, method=method, gold=gold, **options)
+        outcome = decode_votes(run.votes.whole(), output, method=method, gold=gold, **options)
         return run.result(outcome)
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from covote import atomic
 from covote.errors import InputError
-from covote.files.output import writing_labels
 from covote.labels.files import WHAT
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
@@ -19,7 +18,7 @@ from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.table_file import TableFile
-from covote.tables.writing import output_format
+from covote.tables.writing import open_writer, output_format
 from covote.votes.problems import TableProblems
 from covote.votes.reader import IndexedRows, Reader
 
@@ -134,7 +133,7 @@ def decode_file(
     dropped = file.found.judge("error" if reading is None else reading.unknown)
     sets = decode(file.reports, report=report, forced=forced, count=count)
     if output is not None:
-        with writing_labels(output) as writer:
+        with open_writer(output, WHAT) as writer:
             for batch in _as_written(sets, file.items, kind).to_batches():
                 writer.write_batch(batch)
     notes = [*file.notes, *([dropped] if dropped else [])]

@@ -11,10 +11,9 @@ import pytest
 
 from covote import Panel, Votes, decode, simulate
 from covote.errors import FileError, InputError
-from covote.files import VoteFile, decode_file, read_gold, writing_labels
-from covote.files.review import ReviewHead
-from covote.files.tally import Tally
+from covote.files import Outcome, VoteFile, decode_file, read_gold
 from covote.labels import STATUSES
+from covote.tables.writing import open_writer
 from covote.votes import NOT_ASKED
 from tests.methods import LEARNING, PLAIN
 
@@ -36,8 +35,7 @@ def same(one, two):
 
 @pytest.mark.parametrize("method", PLAIN)
 @pytest.mark.parametrize("shape", ["long", "wide"])
-def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, method, shape, monkeypatch):
-    monkeypatch.setattr("covote.files.decoding_files.PART_ITEMS", 500)
+def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, method, shape):
     whole = votes()
     pq.write_table(whole.to_arrow(shape), tmp_path / "votes.parquet", row_group_size=500)
     outcome = decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", PANEL, method=method)
@@ -143,24 +141,29 @@ def test_many_experts_few_answers_stay_ragged(tmp_path):
 # What is counted
 
 
-@pytest.mark.parametrize("layout", ["dense", "ragged", "distinct"])
-def test_the_tally_counts_what_there_is(tmp_path, layout):
+@pytest.mark.parametrize("layout", ["dense", "ragged", "file"])
+def test_the_outcome_counts_what_there_is(tmp_path, layout):
     whole = votes(500, accuracy=0.6)
     labels = decode(whole, method="authority")
-    if layout == "distinct":
+    if layout == "file":
         pq.write_table(whole.to_arrow("wide"), tmp_path / "votes.parquet")
         outcome = decode_file(tmp_path / "votes.parquet", None, PANEL, method="authority")
-        tally, head = outcome.tally, outcome.review_head
     else:
-        part = whole if layout == "dense" else whole.to_ragged()
-        tally, head = Tally.of(part, labels), ReviewHead.of(part, labels, 25)
-    assert (tally.items, tally.votes) == (500, whole.answers)
-    assert dict(zip(STATUSES, tally.statuses.tolist(), strict=True)) == labels.count()
-    assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in range(5)]
-    assert tally.unlabelled == (labels.index < 0).sum()
-    assert tally.count("confidence").sum() == np.isfinite(labels.confidence).sum()
-    assert tally.count("violations").tolist() == np.bincount(labels.violations).tolist()
-    assert tally.unsure == (labels.status != "agreed").sum()
+        outcome = Outcome(whole if layout == "dense" else whole.to_ragged(), labels)
+    head = outcome.review_head
+    assert (outcome.items, outcome.answers.sum(), outcome.votes.answers) == (
+        500,
+        whole.answers,
+        whole.answers,
+    )
+    assert dict(zip(STATUSES, outcome.statuses.tolist(), strict=True)) == labels.count()
+    assert outcome.classes.tolist() == [int((labels.index == k).sum()) for k in range(5)]
+    assert outcome.unlabelled == (labels.index < 0).sum()
+    assert outcome.confidence.sum() == np.isfinite(labels.confidence).sum()
+    assert outcome.violations.tolist() == np.bincount(labels.violations).tolist()
+    number = (whole.dense != NOT_ASKED).sum(axis=1)
+    assert outcome.answers_per_item.tolist() == np.bincount(number).tolist()
+    assert outcome.unsure == (labels.status != "agreed").sum()
     assert len(head) == 25
     for look in head:
         assert labels.value[look.item] == look.label
@@ -230,7 +233,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     labels = decode(votes(10))
 
     def fail():
-        with writing_labels(target) as writer:
+        with open_writer(target) as writer:
             writer.write_batch(labels.to_batch())
             raise OSError(28, "No space left on device")
 
@@ -243,7 +246,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 def test_the_written_file_has_ordinary_permissions_and_replaces_through_links(tmp_path):
     (tmp_path / "real.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to("real.csv")
-    with writing_labels(tmp_path / "link.csv") as writer:
+    with open_writer(tmp_path / "link.csv") as writer:
         writer.write_batch(decode(votes(10)).to_batch())
     (tmp_path / "plain").write_text("")
     assert (tmp_path / "link.csv").is_symlink()

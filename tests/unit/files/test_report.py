@@ -9,10 +9,9 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.colours import DARK, LIGHT
 from covote.errors import InputError
-from covote.files import Output, decode_file, read_gold
+from covote.files import Outcome, Output, decode_file, read_gold
 from covote.files.report import charts
 from covote.files.report.report import headline, report_page
-from covote.files.tally import Tally
 from covote.labels import MEANINGS, STATUSES
 
 
@@ -67,11 +66,11 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
 
 def test_the_headline_counts_what_is_open():
     votes = Votes.from_dense([[0, 1, 0], [0, 1, 2], [1, 1, 0]], PANEL)
-    tally = Tally.of(votes, decode(votes, method="authority"))
-    assert headline(tally, tally.expected_errors).startswith("2 of 3 items have a label; 1 is left open")
+    outcome = Outcome(votes, decode(votes, method="authority"))
+    assert headline(outcome).startswith("2 of 3 items have a label; 1 is left open")
     some = Votes.from_dense([[0, 1, 0]], PANEL)
-    whole = Tally.of(some, decode(some))
-    assert headline(whole, whole.expected_errors).startswith("The only item has a label")
+    assert headline(Outcome(some, decode(some))).startswith("The only item has a label")
+    assert headline(Outcome(votes[:0], decode(votes[:0]))) == "There are no items."
 
 
 def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
@@ -84,10 +83,10 @@ def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
     assert "How many items to review" in few
     assert "look at the first" not in few  # with fewer than ten items the table would have no rows
     assert 'aria-label="Labels expected to be right after review"' in page
-    assert f"{outcome.tally.expected_errors.needed(0.99):,} of 50 items" in page
+    assert f"{outcome.expected_errors.needed(0.99):,} of 50 items" in page
     # Statuses that no item has take no room.
     assert [name for name in MEANINGS if f'"key {name}"' in page] == [
-        name for name, count in zip(STATUSES, outcome.tally.statuses, strict=True) if count
+        name for name, count in zip(STATUSES, outcome.statuses, strict=True) if count
     ]
 
 

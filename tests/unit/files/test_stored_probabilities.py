@@ -54,7 +54,7 @@ def test_a_line_in_the_panel_names_the_table(votes, tmp_path):
     panel.save(tmp_path / "panel.toml")
     (tmp_path / "answers.csv").write_text("item,ann,bob\na,ant,bee\nb,bee,cat\nc,,bee\n")
     outcome = decode_file(tmp_path / "answers.csv", tmp_path / "labels.csv", tmp_path / "panel.toml")
-    assert outcome.tally.answers.tolist() == [2, 3, 3]
+    assert outcome.answers.tolist() == [2, 3, 3]
     assert "d,bee" in (tmp_path / "labels.csv").read_text()
     Panel(CLASSES, [[1, 1, 0], [0, 1, 1], [1, 0, 1]], panel.names, models=panel.models).save(
         tmp_path / "panel.toml"

@@ -1,4 +1,4 @@
-"""Kept answers become votes at once if these are small, and else a part at a time."""
+"""Kept answers become votes at once, or a part at a time."""
 
 from contextlib import closing
 
@@ -32,8 +32,7 @@ def test_kept_answers_come_in_parts_of_bounded_size(tmp_path, monkeypatch):
     assert np.concatenate([part.dense for part in parts]).tolist() == [[k, k] for k in said]
 
 
-def test_parts_of_kept_answers_get_the_labels_of_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_votes, "_ITEMS", 16)
+def test_kept_answers_get_the_labels_of_votes(tmp_path):
     said = np.random.default_rng(0).integers(0, 2, (2, 50))
     with closing(AnswersFile(tmp_path / "a.sqlite")) as kept:
         for name, knows, labels in zip(PANEL.names, PANEL.blocks(), said, strict=True):
@@ -42,11 +41,8 @@ def test_parts_of_kept_answers_get_the_labels_of_the_whole(tmp_path, monkeypatch
             with kept.transaction():
                 kept.insert(name, 0, labels)
         votes = KeptVotes(PANEL, kept, np.arange(50), [None, None])
-        assert len(votes.whole_or_parts()) == 50  # few enough for memory
-        monkeypatch.setattr(kept_votes, "_ROOM", 10)
-        assert votes.whole_or_parts() is votes
         gold = {0: "a", 49: "b"}
-        decode_votes(votes, Output(tmp_path / "labels.csv"), gold=gold, method="em")
+        decode_votes(votes.whole(), Output(tmp_path / "labels.csv"), gold=gold, method="em")
         expected = decode(votes.whole(), gold=gold, method="em")
     assert Labels.load(tmp_path / "labels.csv", PANEL).value.tolist() == expected.value.tolist()
 

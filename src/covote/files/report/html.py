@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from covote.colours import DARK, LIGHT
-from covote.files.tally import percent
+from covote.files.outcome import percent
 
 
 def render(template: str, contents: Mapping[str, Any]) -> str:

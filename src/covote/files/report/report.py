@@ -13,12 +13,11 @@ from covote import atomic
 from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import advice, group_answers
 from covote.decoding.gold import gold_sentence
-from covote.files.decoding_files import Outcome
+from covote.files.outcome import MOST_PAIRS, Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.review import GOALS, ExpectedErrors
-from covote.files.tally import MOST_PAIRS, Tally
-from covote.labels import MEANINGS, STATUSES, GoldScore
+from covote.files.review import GOALS
+from covote.labels import MEANINGS, STATUSES
 from covote.panel import Name
 
 if TYPE_CHECKING:
@@ -83,38 +82,35 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
     """Return everything the page shows."""
     from covote import __version__
 
-    tally = outcome.tally
-    panel = tally.panel
-    pairs = tally.known.pairs
-    experts = _experts(tally, outcome.gold)
+    panel = outcome.panel
+    pairs = outcome.agreement.pairs
+    experts = _experts(outcome)
     return {
-        "headline": headline(tally, outcome.expected_errors),
+        "headline": headline(outcome),
         "gold": "" if outcome.gold is None else f"{gold_sentence(outcome.gold)} {outcome.better}",
         "made": f"{datetime.date.today()}, covote {__version__}",
-        "items": tally.items,
-        "votes": tally.votes,
-        "per_item": tally.votes / max(tally.items, 1),
-        "majority": tally.otherwise_by_majority,
-        "unlabelled": tally.unlabelled,
+        "items": outcome.items,
+        "votes": outcome.votes.answers,
+        "per_item": outcome.votes.answers / max(outcome.items, 1),
+        "majority": outcome.otherwise_by_majority,
+        "unlabelled": outcome.unlabelled,
         "panel": panel,
-        "uncovered": _uncovered(tally),
+        "uncovered": _uncovered(outcome),
         "statuses": [
             (name, int(count), MEANINGS[name])
-            for name, count in zip(STATUSES, tally.statuses, strict=True)
+            for name, count in zip(STATUSES, outcome.statuses, strict=True)
             if count
         ],
-        "confidence": charts.inline(
-            charts.histogram(tally.count("confidence"), "confidence"), "Items by confidence"
-        )
-        if tally.count("confidence").any()
+        "confidence": charts.inline(charts.histogram(outcome.confidence, "confidence"), "Items by confidence")
+        if outcome.confidence.any()
         else "",
-        "review": _review(tally, outcome.expected_errors),
-        "violations": [(n, int(count)) for n, count in enumerate(tally.count("violations")) if count][:8],
+        "review": _review(outcome),
+        "violations": [(n, int(count)) for n, count in enumerate(outcome.violations) if count][:8],
         "experts": experts,
         "expert_chart": _expert_chart(experts),
         "matrix": charts.inline(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
         "cut": max(panel.knows.shape) > charts.MOST,
-        "classes": _classes(tally),
+        "classes": _classes(outcome),
         "pairs": _pairs(pairs),
         "heat": charts.inline(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
         if pairs.both.size and len(panel.classes) > 1
@@ -127,7 +123,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
             )
             for item in outcome.review_head
         ],
-        "doubtful": tally.experts.unreliable(),
+        "doubtful": outcome.experts.unreliable(),
     }
 
 
@@ -144,40 +140,41 @@ def write_replay(path: str | os.PathLike[str], replay: Replay, source: str) -> N
     atomic.write_text(path, page)
 
 
-def headline(tally: Tally, doubt: ExpectedErrors) -> str:
+def headline(outcome: Outcome) -> str:
     """Summarise the outcome in one sentence.
 
-    >>> from covote.panel import Panel
-    >>> nothing = Tally(Panel(2, [[1, 1]]))
-    >>> headline(nothing, nothing.expected_errors)
-    'There are no items.'
+    >>> from covote import Panel, Votes, decode
+    >>> votes = Votes.from_dense([[0, 0], [1, 1]], Panel(2, [[1, 1]] * 2))
+    >>> headline(Outcome(votes, decode(votes)))
+    'All 2 items have a label; no answer contradicts another.'
     """
-    if not tally.items:
+    if not outcome.items:
         return "There are no items."
-    open_items = tally.unlabelled
-    labelled = tally.items - open_items
+    doubt, open_items = outcome.expected_errors, outcome.unlabelled
+    labelled = outcome.items - open_items
     which = "All" if not open_items else f"{labelled:,} of"
-    parts = [f"{which} {tally.items:,} items {'have' if labelled != 1 else 'has'} a label"]
-    if tally.items == 1:
+    parts = [f"{which} {outcome.items:,} items {'have' if labelled != 1 else 'has'} a label"]
+    if outcome.items == 1:
         parts = ["The only item has no label" if open_items else "The only item has a label"]
     elif open_items:
         parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
-    if not tally.unsure:
+    if not outcome.unsure:
         parts.append("no answer contradicts another")
-    elif tally.calibrated and doubt.expected >= 0.5:
+    elif outcome.calibrated and doubt.expected >= 0.5:
         wrong = f"{doubt.expected:,.0f}"
         parts.append(f"about {wrong} {'is' if wrong == '1' else 'are'} expected to be wrong")
-    doubtful = tally.experts.unreliable()
+    doubtful = outcome.experts.unreliable()
     if doubtful:
         named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")
         parts.append(f"{named} {'stand' if len(doubtful) > 1 else 'stands'} out as unreliable")
     return "; ".join(parts) + "."
 
 
-def _review(tally: Tally, doubt: ExpectedErrors) -> dict[str, Any]:
-    """Return how many labels are expected to be wrong, and how many items to item at; empty if unknown."""
-    if not tally.calibrated:
+def _review(outcome: Outcome) -> dict[str, Any]:
+    """Return how many labels are expected to be wrong, and how many items to look at; empty if unknown."""
+    if not outcome.calibrated:
         return {}
+    doubt = outcome.expected_errors
     first = [n for n in (10, 25, 100, 1000) if n < doubt.items]
     return {
         "expected": doubt.expected,
@@ -189,13 +186,13 @@ def _review(tally: Tally, doubt: ExpectedErrors) -> dict[str, Any]:
     }
 
 
-def _uncovered(tally: Tally) -> dict[str, Any]:
+def _uncovered(outcome: Outcome) -> dict[str, Any]:
     """Return the number of pairs of classes that no expert can tell apart, and those with the most labels."""
-    panel = tally.panel
+    panel = outcome.panel
     if len(panel.classes) > MOST_PAIRS or panel.covers():
         return {}
     first, second = np.nonzero(np.triu(panel.pair_counts() == 0, 1))
-    counts = tally.classes
+    counts = outcome.classes
     concerned = np.minimum(counts[first], counts[second])
     order = np.lexsort((second, first, -(counts[first] + counts[second]), -concerned))[:_PAIRS]
     classes = panel.classes
@@ -209,9 +206,9 @@ def _uncovered(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
+def _experts(outcome: Outcome) -> list[dict[str, Any]]:
     """Return the experts by the lower end of their interval, the lowest first; those without one are last."""
-    report = tally.experts
+    report, gold = outcome.experts, outcome.gold
     doubtful = set(report.unreliable())
     rows = [
         {
@@ -219,14 +216,14 @@ def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
             "rate": None if np.isnan(report.accuracy[i]) else float(report.accuracy[i]),
             "low": float(report.low[i]),
             "high": float(report.high[i]),
-            "knows": int(tally.panel.sizes[i]),
+            "knows": int(outcome.panel.sizes[i]),
             "inside": int(report.inside[i]),
             "outside": int(report.outside[i]),
             "nones": int(report.none[i]),
             "doubtful": name in doubtful,
             "gold": "" if gold is None else f"{gold.expert_right[i]:,} of {gold.expert_asked[i]:,}",
         }
-        for i, name in enumerate(tally.panel.names)
+        for i, name in enumerate(outcome.panel.names)
     ]
     return sorted(rows, key=lambda row: 2.0 if row["rate"] is None else row["low"])
 
@@ -240,12 +237,12 @@ def _expert_chart(experts: list[dict[str, Any]]) -> str:
     return charts.inline(figure, "How often experts agree with the labels")
 
 
-def _classes(tally: Tally) -> list[tuple[Name, int, float]]:
+def _classes(outcome: Outcome) -> list[tuple[Name, int, float]]:
     """Return the most frequent labels with how many items have them, and their share of the largest."""
-    counts = tally.classes
+    counts = outcome.classes
     order = np.argsort(-counts, kind="stable")[: charts.MOST]
     peak = max(int(counts.max(initial=0)), 1)
-    return [(tally.panel.classes[k], int(counts[k]), float(counts[k]) / peak) for k in order if counts[k]]
+    return [(outcome.panel.classes[k], int(counts[k]), float(counts[k]) / peak) for k in order if counts[k]]
 
 
 def _pairs(pairs: PairAgreement) -> list[tuple[Name, Name, float, int]]:
