@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,6 +87,24 @@ def test_the_next_questions_are_a_table_to_fill_in(covote, files):
     )
     Path("filled.csv").write_text("item,expert,label\n" + filled)
     assert covote("decode", "filled.csv", "--panel", "panel.toml", "-o", "labels.csv").status == 0
+
+
+def test_a_stored_model_is_one_more_expert_who_is_not_asked(covote, files):
+    """With a model that is always right, only what it leaves open is worth a question."""
+    table = simulate(files, TRUTH, accuracy=0.9, missing=0.5, seed=1)
+    pq.write_table(table.to_arrow(), "some.parquet")
+    proba = np.where(TRUTH[:, None] == np.arange(10), 0.91, 0.01)
+    proba[:20] = 0  # the model says nothing
+    columns = {str(name): proba[:, k] for k, name in enumerate(files.classes)}
+    pq.write_table(pa.table({"photo": np.arange(len(TRUTH)), **columns}), "camera.parquet")
+    command = ("ask", "some.parquet", "--panel", "panel.toml", "--next", "20", "-o", "questions.csv")
+    silent = {}
+    for model in ((), ("--model", "camera.parquet")):
+        assert covote(*command, *model).status == 0
+        rows = list(csv.DictReader(Path("questions.csv").read_text().splitlines()))
+        assert "camera" not in {row["expert"] for row in rows}
+        silent[model] = sum(int(row["item"]) < 20 for row in rows)
+    assert silent[()] < 5 < 10 < silent["--model", "camera.parquet"]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,14 @@ def ask(
     panel_file: Annotated[
         str | None, typer.Option("--panel", help="Panel file, or 'all' if every expert knows every class.")
     ] = None,
+    models: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            help="A table of probabilities (items x classes), whose most probable class is one more "
+            "expert's answer. May be given several times.",
+        ),
+    ] = None,
     gold: Gold = None,
     report: Report = None,
     next_: Annotated[
@@ -73,12 +81,14 @@ def ask(
         )
     from covote.files import VoteFile, panel_or_word, read_gold
     from covote.files.output import check_report
+    from covote.files.stored_probabilities import add_tables
 
     if answers is None:
-        more = (gold, report, next_, output_file)
+        more = (models, gold, report, next_, output_file)
         if any(one is not None for one in more) or reading != ReadOptions() or as_json:
             raise InputError(
-                "--gold, --report, --next, --json and the reading options need a file of answers; name it"
+                "--model, --gold, --report, --next, --json and the reading options need a file of answers; "
+                "name it"
             )
         _converse(Panel.load(panel_file), rule, state)
         return
@@ -87,23 +97,28 @@ def ask(
             "the next questions are written to a file: give both --next 200 and -o questions.csv"
         )
     check_report(report)
-    atomic.check_apart([report, output_file], [answers, panel_file, gold, reading.rename_file])
+    read = [answers, panel_file, gold, reading.rename_file, *(models or ())]
+    atomic.check_apart([report, output_file], read)
     if next_ is not None and (report is not None or as_json):
         raise InputError("--report and --json are for a replay; leave them out with --next")
     votes = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    votes = add_tables(
+        votes, Path(panel_file).resolve().parent, models or (), more_classes=panel_file == "all"
+    )
     known = None if gold is None else read_gold(gold, votes.panel, reading)
     if next_ is not None and output_file is not None:
-        _next(votes, known, next_, output_file)
+        _next(votes, known, [path.stem for path in models or ()], next_, output_file)
     else:
         _replay(votes, answers.name, known, report, as_json)
 
 
-def _next(votes: Votes, gold: Any, count: int, place: Path) -> None:
+def _next(votes: Votes, gold: Any, stored: list[str], count: int, place: Path) -> None:
     from covote.decoding.gold import like_items
     from covote.tables.writing import output_format
 
     output_format(place, "table of questions")
-    asker = Asker.from_votes(votes, gold=None if gold is None else like_items(gold, votes), partial=True)
+    known = None if gold is None else like_items(gold, votes)
+    asker = Asker.from_votes(votes, gold=known, partial=True, away=stored)  # a table has no more answers
     questions = asker.best(count)
     questions.save(place)
     experts, each = np.unique(questions.expert, return_counts=True)

@@ -16,6 +16,7 @@ from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
+from covote.tables.words import ITEMS, is_called
 from covote.votes import NOT_ASKED, Votes
 
 _MOST = 1 << 30
@@ -41,9 +42,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: tuple[Name, ...] |
     of numbers.
     """
     source = TableFile(Path(path))
-    item = id_column(source.names)
-    if item is None:
-        raise InputError(f"{path} has no column item, task or id, which names the items")
+    item = _item_column(source, path, classes)
     table = source.table()
     others = [name for name in source.names if name != item]
     if classes is not None:
@@ -73,6 +72,21 @@ def read_probabilities(path: str | os.PathLike[str], classes: tuple[Name, ...] |
         twice = next(name for n, name in enumerate(items) if name in items[:n])
         raise InputError(f"{path}: item {twice!r} is there twice; keep one row for each item")
     return StoredProbabilities(items, list(found), probability)
+
+
+def _item_column(source: TableFile, path: str | os.PathLike[str], classes: tuple[Name, ...] | None) -> str:
+    """Return the column that names the items: by its usual names, else the only one called so or of text."""
+    item = id_column(source.names)
+    if item is not None:
+        return item
+    rest = [name for name in source.names if name not in set(map(str, classes or ()))]
+    called = [name for name in rest if is_called(name, ITEMS)]
+    head = source.head()
+    others = [name for name in rest if _numbers(head.column(name)) is None]
+    for found in (called, others):
+        if len(found) == 1:
+            return found[0]
+    raise InputError(f"{path}: which column names the items? Call it item (it has: {some_of(source.names)})")
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float32] | None:

@@ -84,7 +84,7 @@ def test_answers_that_had_probabilities_keep_them(votes, tmp_path):
     ([("a", 0.5, 0.5, 0), ("a", 0.5, 0.5, 0)], ("item", *CLASSES), "item 'a' is there twice"),
     ([("a", 0.5, 0.5, 0)], ("item", "ant", "bea", "cat"), "'bea' is no class of the panel .did you mean"),
     ([("a", 0.5, "x", 0)], ("item", *CLASSES), "'bee' is a class of the panel, but has no probabilities"),
-    ([("a", 0.5, 0.5, 0)], ("photo", *CLASSES), "no column item, task or id"),
+    ([(0.5, 0.5, 0)], CLASSES, "which column names the items"),
     ([("a", 0.5, 0.5, 0)], ("item", "x", "y", "z"), "no columns of probabilities for two or more classes"),
 ])  # fmt: skip
 def test_mistakes_are_named(votes, tmp_path, rows, names, words):
@@ -95,3 +95,13 @@ def test_mistakes_are_named(votes, tmp_path, rows, names, words):
 def test_an_expert_has_answers_or_a_table(votes, tmp_path):
     with pytest.raises(InputError, match="expert 'ann' has answers and a table"):
         add_tables(votes, tmp_path, [write(tmp_path / "ann.csv", [("a", 0.5, 0.5)], ("item", "ant", "bee"))])
+
+
+@pytest.mark.parametrize("heading", ["photo", "Image ID", "camera picture"])
+def test_the_items_may_have_another_heading(votes, tmp_path, heading):
+    rows = [(f"img {name}", *rest) for name, *rest in ROWS]
+    place = write(tmp_path / "m.csv", rows, (heading, *CLASSES))
+    assert read_probabilities(place, votes.panel.classes).items == ["img b", "img a", "img d", "img c"]
+    place = write(tmp_path / "n.csv", [(*row, row[0]) for row in rows], ("what", *CLASSES, "which"))
+    with pytest.raises(InputError, match=r"which column names the items\? .* what, ant, bee, cat, which"):
+        read_probabilities(place, votes.panel.classes)
