@@ -22,6 +22,8 @@ COVERED, MISSING = LIGHT["main"], LIGHT["second"]
 
 MOST_ON_A_CIRCLE = 25
 """With more classes than this, the lines of a picture cannot be told apart."""
+MOST_NAMED = 200
+"""With more classes than this, their names do not fit at the edges of a matrix."""
 
 MOST_ANSWERS = 1 << 22
 """Most answers in an output set (answer vectors x experts)."""
@@ -79,7 +81,8 @@ class PairGraph:
 
         large = len(self.classes) > MOST_ON_A_CIRCLE
         if ax is None:
-            side = min(16.0, max(6.4, 2 + 0.12 * len(self.classes))) if large else 6.4
+            named = min(len(self.classes), MOST_NAMED)
+            side = max(6.4, 2 + 0.12 * named) if large else 6.4
             ax = Figure(figsize=(side, side), layout="constrained").add_subplot()
         return self._matrix(ax) if large else self._circle(ax)
 
@@ -112,6 +115,7 @@ class PairGraph:
     def _matrix(self, ax: Axes) -> Axes:
         """Draw a cell per pair: darker where more experts know both, red where no one does."""
         from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.ticker import MaxNLocator
 
         number = len(self.classes)
         shared = np.ma.masked_array(self.experts, mask=np.eye(number, dtype=bool))
@@ -121,9 +125,10 @@ class PairGraph:
             shared, cmap=colours, vmin=0.5, vmax=max(1.5, float(shared.max())), interpolation="none"
         )
         ax.figure.colorbar(
-            drawn, ax=ax, shrink=0.6, extend="min", label="experts who know both (red: no one)"
-        )
-        if number <= 100:
+            drawn, ax=ax, shrink=0.6, extend="min", ticks=MaxNLocator(integer=True),
+            label="experts who know both (red: no one)",
+        )  # fmt: skip
+        if number <= MOST_NAMED:
             names = [str(name) for name in self.classes]
             ax.set_xticks(np.arange(number), names, rotation=90, fontsize=6, parse_math=False)
             ax.set_yticks(np.arange(number), names, fontsize=6, parse_math=False)

@@ -47,7 +47,7 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
     if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) < part.stop:
         raise InputError(
             f"gold has shape {index.shape} for {part.stop} items; give one class index per item, "
-            "-1 where the class is not known, or {item: class}"
+            "-1 where the class is not known, or {item: class} (the to_dict() of a pandas Series)"
         )
     index = index[part.start : part.stop]
     wrong = (index < -1) | (index >= len(part.panel.classes))
