@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, takewhile
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,7 +220,7 @@ _TITLES = re.compile(
     r"(?:(?:herrn?|frau|mrs?|ms|dr|prof|pd|priv|doz|univ)(?:\.\s*|\s+)(?:med\b\.?\s*)?)+", re.IGNORECASE
 )
 _DEGREE = re.compile(r"(?:,\s*|\s+)(?:md|m\.d\.|phd|ph\.d\.)\s*$", re.IGNORECASE)
-_CERTAIN, _APART = 0.8, 0.15  # shares of equal letters: of the name that is meant, and ahead of the next
+_WORD = 5  # letters from which on a word may have a letter wrong
 
 
 def did_you_mean(name: object, known: Sequence[Name]) -> str:
@@ -261,23 +261,45 @@ def without_titles(name: str) -> str:
 
 
 def certain(name: object, known: Sequence[Name]) -> Name | None:
-    """Return the name that is surely meant: it is nearly the same, titles aside, and no other comes close.
+    """Return the only name that is the same, titles aside, but for one letter of a longer word.
+
+    Numbers, prefixes and short words tell things apart, so a difference in them is no mistake.
 
     >>> certain("Dr. Meier", ["Prof. Dr. Meyer", "Dr. Cho"]), certain("naevvus", ["naevus", "melanoma"])
     ('Prof. Dr. Meyer', 'naevus')
-    >>> certain("Dr. Lee", ["Dr. Li", "Dr. Leo"])
+    >>> certain("Dr. Lee", ["Dr. Li", "Dr. Leo"]), certain("type 2", ["type 1"]), certain("IIIb", ["IIIa"])
+    (None, None, None)
+    >>> certain("hyperthyroidism", ["hypothyroidism"]), certain("non-melanoma", ["melanoma"])
+    (None, None)
     """
-    plain = without_titles(str(name)[:_LONGEST]).casefold()
-    shares = sorted(
-        (
-            (difflib.SequenceMatcher(None, plain, without_titles(str(other)).casefold()).ratio(), k)
-            for k, other in enumerate(known)
-        ),
-        reverse=True,
-    )
-    if not shares or shares[0][0] < _CERTAIN or (len(shares) > 1 and shares[1][0] > shares[0][0] - _APART):
-        return None
-    return known[shares[0][1]]
+    words = _words(name)
+    near = [other for other in known if _nearly_same(words, _words(other))]
+    return near[0] if len(near) == 1 else None
+
+
+def _words(name: object) -> list[str]:
+    return re.findall(r"\w+", without_titles(str(name)[:_LONGEST]).casefold())
+
+
+def _shared(one: str, two: str) -> int:
+    """Return with how many equal letters two words begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
+
+
+def _nearly_same(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether words are the same but for one letter, or two that changed places, of a word of letters."""
+    if len(words) != len(others):
+        return False
+    pairs = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    if len(pairs) != 1:
+        return not pairs
+    (one, two) = pairs[0]
+    start = _shared(one, two)
+    left, right = one[start:], two[start:]
+    end = _shared(left[::-1], right[::-1])
+    left, right = left[: len(left) - end], right[: len(right) - end]
+    letters = max(len(one), len(two)) >= _WORD and not re.search(r"\d", left + right)
+    return letters and (max(len(left), len(right)) == 1 or (len(left) == 2 and left == right[::-1]))
 
 
 def no_file(path: str | os.PathLike[str]) -> FileError:

@@ -42,7 +42,7 @@ def changed(rows: list[list[Any]], change: Callable[[Any], Any]) -> list[list[An
 
 @dataclass
 class Study:
-    """A workbook; `answers` and `gold` are how many answers and gold items are found in it."""
+    """A workbook, the answers and gold items that it has, and experts besides those of the clinic."""
 
     name: str
     sheets: dict[str, list[list[Any]]]
@@ -51,6 +51,7 @@ class Study:
     notes: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()
 
 
 GOLD = [c if n % 3 == 0 else "" for n, c in enumerate(TRUTH)]  # eight of them
@@ -129,6 +130,49 @@ STUDIES = [
         {"Who": TICKS, "Answers": changed(WIDE, lambda c: SHORT.get(c, c))},
         answers=96 - sum(row.count(C) for row in SAID),
         notes=("left out: 'BCC'; a sheet with two columns",),
+    ),
+    Study(
+        "last names only",
+        {"Who": TICKS, "Answers": [["Case", *(name.split()[-1] for name in NAMES)], *WIDE[1:]]},
+        notes=("'Lee' is 'Dr. Ada Lee'",),
+    ),
+    Study(
+        "the last name of two",
+        {
+            "Who": [*TICKS, ["Dr. Max Lee", "x", "x", "", ""]],
+            "Answers": [["Case", "Lee", *NAMES[1:]], *WIDE[1:]],
+        },
+        answers=72,
+        notes=("so left out: 'Lee'",),
+        experts=("Dr. Max Lee",),
+    ),
+    Study(
+        "a number before each answer",
+        {"Who": TICKS, "Answers": changed(WIDE, lambda c: f"{CLASSES.index(c) + 1} - {c}")},
+        notes=("'2 - Naevus' is 'Naevus'",),
+    ),
+    Study(
+        "the numbers of the classes as answers",
+        {
+            "Who": [["Doctor", *(f"({n}) {c}" for n, c in enumerate(CLASSES, start=1))], *TICKS[1:]],
+            "A": CODED,
+        },
+        notes=("'1' is '(1) Melanoma'",),
+    ),
+    Study(
+        "a number that is not that of the class",
+        {
+            "Who": [["Doctor", *(f"{n}. {c}" for n, c in enumerate(CLASSES, start=1))], *TICKS[1:]],
+            "A": changed(WIDE, lambda c: f"{CLASSES.index(c) + (2 if c == D else 1)}. {c}"),
+        },
+        answers=96 - sum(row.count(D) for row in SAID),
+        notes=("so left out: '5. Eczema'",),
+    ),
+    Study(
+        "answers that look like a class, and are another",
+        {"Who": TICKS, "Answers": changed(WIDE, lambda c: "Non-melanoma" if c == A else c)},
+        answers=96 - sum(row.count(A) for row in SAID),
+        notes=("so left out: 'Non-melanoma'",),
     ),
     Study(
         "gold items that are numbers, like codes",
@@ -227,7 +271,7 @@ def test_studies(tmp_path, study):
         assert "\n" not in message
         return
     found, votes = read_study(path)
-    assert list(found.panel.names) == NAMES
+    assert found.panel.names == (*NAMES, *study.experts)
     gold = {} if found.gold is None else read_gold(found.gold, found.panel, found.reading)
     assert (votes.answers, len(gold)) == (study.answers, study.gold)
     notes = " | ".join(found.notes)

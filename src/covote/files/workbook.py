@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-from covote.arguments import some_of
+from covote.arguments import some_of, without_titles
 from covote.errors import InputError
 from covote.files.side_tables import GOLD, gold_sheet
 from covote.panel import Name, Panel
@@ -93,14 +94,21 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     votes = file.examine()
     notes.append(f"sheet {answered!r}: {len(votes):,} items")
     others = {name: rows for name, rows in sheets.items() if name != answered}
-    unknown = file.problems.unknown_names(unanswered(votes)[0])
+    silent = unanswered(votes)[0]
+    unknown = file.problems.unknown_names(silent)
     place, meanings = _other_names(others, [*unknown], panel)
     if meanings:
         found = some_of([f"{old!r} is {str(new)!r}" for old, new in meanings.items()])
         notes.append(f"other names, in sheet {place!r}: {found}")
-    spelled = {old: new for old, new in unknown.items() if new and old not in meanings}
-    if spelled:
-        notes.append(f"read as misspelt: {some_of([f'{old!r} as {new!r}' for old, new in spelled.items()])}")
+    spelled = {old: new for old, new in unknown.items() if new is not None and old not in meanings}
+    shortened = _shortened([name for name in unknown if name not in (*meanings, *spelled)], silent, panel)
+    spelled |= shortened
+    if shortened:
+        found = some_of([f"{old!r} is {str(new)!r}" for old, new in shortened.items()])
+        notes.append(f"last names and numbers: {found}")
+    if spelled.keys() - shortened:
+        found = some_of([f"{old!r} as {new!r}" for old, new in spelled.items() if old not in shortened])
+        notes.append(f"read as misspelt: {found}")
 
     rest = {name: rows for name, rows in rest.items() if name not in (answered, place)}
     golden = gold_sheet(rest)
@@ -110,7 +118,7 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
         notes.append(f"gold items: sheet {golden!r}")
     elif column is not None:
         notes.append(f"gold items: column {column!r}")
-    elif classed := [name for name in file.columns.unknown_columns if name not in meanings]:
+    elif classed := [name for name in file.columns.unknown_columns if name not in (*meanings, *spelled)]:
         named = some_of([*map(repr, classed)])
         notes.append(f"gold items: none (if {named} holds known classes, call the column Truth)")
     else:
@@ -170,3 +178,35 @@ def _other_names(
             if once and 2 * len(found) >= len(pairs) and len(found) > len(best):
                 place, best = sheet, found
     return place, best
+
+
+def _shortened(unknown: Sequence[str], silent: Sequence[Name], panel: Panel) -> dict[str, Name]:
+    """Return what unknown names are short or long for: last names, and classes with or without their number.
+
+    An expert who has answers is not meant by another name, so only those in `silent` are.
+    """
+    meant: dict[str, list[Name]] = {}
+    for name in silent:
+        meant.setdefault(fold_accents(without_titles(str(name)).split()[-1]), []).append(name)
+    for name in panel.classes:
+        number, text = _parts(str(name))
+        for part in {number, fold_accents(text)} if number else ():
+            meant.setdefault(part, []).append(name)
+        meant.setdefault(fold_accents(str(name)), []).append(name)
+    found: dict[str, Name] = {}
+    for name in unknown:
+        number, text = _parts(name)
+        near = meant.get(fold_accents(name), []) or (meant.get(fold_accents(text), []) if number else [])
+        if len(near) == 1 and (not number or _parts(str(near[0]))[0] in ("", number)):
+            found[name] = near[0]
+    return found
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the number in front of a name, and the rest.
+
+    >>> _parts("2 - Naevus"), _parts("(2) Naevus"), _parts("2. Naevus"), _parts("2nd"), _parts("Naevus")
+    (('2', 'Naevus'), ('2', 'Naevus'), ('2', 'Naevus'), ('', '2nd'), ('', 'Naevus'))
+    """
+    numbered = re.fullmatch(r"\(?(\d+)\)?(?:\s*[-–.:=)]\s*|\s+)([^\W\d].*)", name)
+    return (numbered[1], numbered[2]) if numbered else ("", name)

@@ -129,7 +129,7 @@ class TableFile:
             if twice:
                 raise InputError(
                     f"{self.path} has two columns {twice[0]!r}; rename one, or add a first row with the "
-                    "names of the columns"
+                    "names of the columns (a column of answers has the name of its expert)"
                 )
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
