@@ -110,7 +110,7 @@ def test_the_tutorial_of_the_studio_holds(visit, birds, tmp_path):
     owner.get_by_role("link", name="note-1").first.click()
     expect(owner.get_by_role("main")).to_contain_text("robin")
     expect(owner.get_by_role("main")).to_contain_text(re.compile("do not know robin\\s*Cy\\s*magpie"))
-    photograph(owner, "item")
+    photograph(owner, "item", full_page=True)
 
     owner.get_by_role("link", name="Export", exact=True).click()
     with owner.expect_download() as coming:
