@@ -53,6 +53,28 @@ def test_where_everybody_is_asked_what_is_needed_is_what_is_left(rig):
     assert (told.answers, told.needed, told.settled) == (18, 0, 6)
 
 
+def test_labels_that_rest_on_one_person_are_named_once_everyone_has_answered(rig):
+    owner, page = rig.browser("owner"), {"Accept": "text/html"}
+    with rig.studio.database.write() as connection:
+        managing.change_person(
+            connection, rig.people["cyd"], cost=1.0, active=False, may_tick=False, role="expert"
+        )
+    rig.label_all("ann", lambda _key: "cat")
+    assert "on too few people" not in owner.get("/progress", headers=page).text  # bob has not answered yet
+    rig.label_all("bob", lambda _key: "none")
+    told = now(rig)
+    assert (told.settled, told.statuses["incomplete"]) == (0, 6)
+    shown = owner.get("/progress", headers=page).text
+    assert (
+        "6 labels rest on too few people: invite someone else who knows cat or fox, or decide them." in shown
+    )
+    for number in range(1, 7):
+        owner.post(f"/review/{number}", data={"class": rig.classes["cat"], "reason": "seen"})
+    shown = owner.get("/progress", headers=page).text
+    assert "on too few people" not in shown
+    assert "All 6 items are settled." in shown
+
+
 def test_one_more_person_does_not_unsettle_what_is_agreed(rig):
     agree(rig)
     assert now(rig).settled == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from covote_studio.pages.rendering import (
 from covote_studio.pages.start import is_running
 from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
+from covote_studio.people.roster import Roster
 from covote_studio.rules import Refusal
 from covote_studio.storage.schema import CHOICE, answer, item, options, person
 
@@ -52,7 +54,8 @@ def _values(studio: Studio) -> dict[str, Any]:
         failing.append(f"Models are not answering: {studio.worker.trouble}.")
     return {
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
-        "bars": _bars(now.days), "sentence": _sentence(now), "due": _due(now), "failing": failing,
+        "bars": _bars(now.days), "sentence": _sentence(now), "due": _due(now), "thin": _thin(now, roster),
+        "failing": failing,
         "board": roster.coverage if roster.classes else None, "begun": bool(now.answers),
         "has_costs": roster.has_costs, "moment": time.time(),
     }  # fmt: skip
@@ -122,6 +125,21 @@ def _due(now: ProjectProgress) -> str:
     day = time.gmtime(time.time() + 86_400 * now.days_left)
     when = f"{time.strftime('%A', day)}, {day.tm_mday} {time.strftime('%B', day)}"
     return f"{left}. At {now.per_day:,.0f} answers a day, the last one is due on {when}."
+
+
+def _thin(now: ProjectProgress, roster: Roster) -> str:
+    """Say what to do about labels that rest on too few people, once no one else is going to answer."""
+    left = now.items - now.settled - now.doubtful - now.statuses.get("no answer", 0)
+    if now.needed != 0 or left <= 0:
+        return ""
+    known = Counter(one for member in roster.active for one in member.known)
+    alone = [one.name for one in roster.classes if known[one.id] == 1]
+    some = alone[:3] + ([f"{len(alone) - 3} more"] if len(alone) > 3 else [])
+    named = " or ".join(filter(None, (", ".join(some[:-1]), *some[-1:]))) or "these classes"
+    return (
+        f"{left:,} label{' rests' if left == 1 else 's rest'} on too few people: invite someone else who "
+        f"knows {named}, or decide {'it' if left == 1 else 'them'}."
+    )
 
 
 @router.get("/progress")
