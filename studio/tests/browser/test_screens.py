@@ -215,6 +215,11 @@ def test_a_picture_is_enlarged_by_wheel_pinch_and_keys(desk):
     assert "invert(1)" in page.locator("#large").get_attribute("style")
     page.get_by_role("button", name="Close").click()
     expect(page.locator("#zoomed")).to_be_hidden()
+    page.keyboard.press("z")
+    expect(page.locator("#zoomed")).to_be_visible()
+    page.go_back()  # closes the picture, and stays on the page
+    expect(page.locator("#zoomed")).to_be_hidden()
+    ready(page)
 
 
 def test_reload_back_and_a_second_tab_keep_the_place(desk, rig):
