@@ -210,15 +210,15 @@ def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArr
     by_class = np.argsort(blocks.ravel(), kind="stable") // size
     ends = np.cumsum(np.bincount(blocks.ravel(), minlength=classes))
     owners = np.split(by_class, ends[:-1])
-    kept = np.ones(len(blocks), dtype=bool)
+    remaining = np.ones(len(blocks), dtype=bool)
     needed = np.zeros(len(blocks), dtype=bool)
     for i, block in enumerate(blocks):
         for x in block:
             if needed[i]:
                 break
-            mine = owners[x] = owners[x][kept[owners[x]]]
+            mine = owners[x] = owners[x][remaining[owners[x]]]
             rare = np.bincount(blocks[mine].ravel(), minlength=classes) <= times
             rare[x] = False
             needed[mine] |= rare[blocks[mine]].any(axis=1)
-        kept[i] = needed[i]
-    return blocks[kept]
+        remaining[i] = needed[i]
+    return blocks[remaining]

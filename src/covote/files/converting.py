@@ -167,12 +167,12 @@ def _json(records: list[dict[str, Any]], *, lines: bool) -> str:
 def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float | None]]]]:
     """Yield each item with its answers: who, what, and how sure; labels are the answers of covote."""
     rows = table.to_pylist()
-    chance = "confidence" if "confidence" in table.column_names else "probability"
+    score = "confidence" if "confidence" in table.column_names else "probability"
     for item, some in groupby(rows, key=lambda row: row["item"]):
         yield (
             item,
             [
-                (str(row.get("expert", "covote")), str(row["label"]), _rounded(row.get(chance)))
+                (str(row.get("expert", "covote")), str(row["label"]), _rounded(row.get(score)))
                 for row in some
                 if row["label"] is not None
             ],

@@ -113,10 +113,10 @@ def _columns(source: TableFile, reading: ReadOptions, classes: Matcher) -> tuple
         others = [name for name in names if name != held]
         return item_column(others, source.head, reading.item) or others[0], held
     found: list[str] = []
-    for named, usual, called in (
+    for named, common, called in (
         (reading.item, COMMON_NAMES[0], ITEMS), (reading.label, COMMON_NAMES[2], CLASSES | GOLD)
     ):  # fmt: skip
-        exact = common_column(names, (*([named] if named else []), *usual))
+        exact = common_column(names, (*([named] if named else []), *common))
         near = [name for name in names if is_called(name, called) and name not in found]
         if not exact and len(near) != 1:
             break

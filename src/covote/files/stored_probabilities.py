@@ -69,8 +69,8 @@ def read_probabilities(path: str | os.PathLike[str], classes: tuple[Name, ...] |
         )
     items = list(map(str, table.column(item).to_pylist()))
     if len(set(items)) < len(items):
-        twice = next(name for n, name in enumerate(items) if name in items[:n])
-        raise InputError(f"{path}: item {twice!r} is there twice; keep one row for each item")
+        repeated = next(name for n, name in enumerate(items) if name in items[:n])
+        raise InputError(f"{path}: item {repeated!r} is there twice; keep one row for each item")
     return StoredProbabilities(items, list(found), probability)
 
 

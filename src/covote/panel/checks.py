@@ -57,7 +57,7 @@ def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
     """Check names of classes or experts: strings or integers, no two equal."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise InputError(f"the {what} names must be a list of strings or integers, not {names!r}")
-    seen: dict[Name, None] = {}
+    known: dict[Name, None] = {}
     for raw in names:
         name = plain_name(raw)
         if isinstance(name, bool) or not isinstance(name, str | int):
@@ -74,10 +74,10 @@ def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
             raise InputError(
                 f"{what} name {name!r} cannot be written as UTF-8; choose another name"
             ) from error
-        if name in seen:
+        if name in known:
             raise InputError(f"{what} name {name!r} appears twice; names must be unique")
-        seen[name] = None
-    return tuple(seen)
+        known[name] = None
+    return tuple(known)
 
 
 def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:

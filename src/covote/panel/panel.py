@@ -297,15 +297,15 @@ class Panel:
         >>> panel.uncovered(most=1), panel.count_uncovered()
         ([('cat', 'fox')], 2)
         """
-        wanted = self.count_uncovered(redundancy)
-        wanted = wanted if most is None else min(wanted, most)
+        number = self.count_uncovered(redundancy)
+        number = number if most is None else min(number, most)
         found: list[tuple[Name, Name]] = []
-        if wanted == 0:
+        if number == 0:
             return found
         for some in pairs_below(self.layout, redundancy):
-            for k, j in zip(*(side[: wanted - len(found)].tolist() for side in some), strict=True):
+            for k, j in zip(*(side[: number - len(found)].tolist() for side in some), strict=True):
                 found.append((self.classes[k], self.classes[j]))
-            if len(found) == wanted:
+            if len(found) == number:
                 break
         return found
 
@@ -366,8 +366,7 @@ class Panel:
 
     def only(self, *names: Name) -> Panel:
         """Return the panel of these experts, in this panel's order."""
-        wanted = {self.expert_index(name) for name in names}
-        return self._rows(sorted(wanted))
+        return self._rows(sorted({self.expert_index(name) for name in names}))
 
     def without(self, *names: Name) -> Panel:
         """Return the panel of all other experts: what is left after an outage."""
@@ -406,10 +405,10 @@ class Panel:
         """Return both panels' experts together, over the classes of both."""
         if not isinstance(other, Panel):
             return NotImplemented
-        twice = sorted(str(name) for name in set(self.names) & set(other.names))
-        if twice:
+        shared = sorted(str(name) for name in set(self.names) & set(other.names))
+        if shared:
             raise InputError(
-                f"both panels have an expert {twice[0]!r} ({len(twice)} names in common); "
+                f"both panels have an expert {shared[0]!r} ({len(shared)} names in common); "
                 "give one panel other names with panel.renamed(...)"
             )
         classes = list(self.classes) + [name for name in other.classes if name not in self._class_index]

@@ -42,7 +42,7 @@ _SEVERAL = re.compile(r"\s*[,;|\n]\s*")
 
 _SHOWN = 5  # problems in a message
 
-Rows = list[list[str]]
+CellRows = list[list[str]]
 
 
 def cell_of(name: str | int) -> str:
@@ -59,7 +59,7 @@ def name_of(cell: str) -> str | int:
     return int(cell) if _INTEGER.fullmatch(cell) and len(cell) <= LONGEST_INTEGER else cell
 
 
-def rows_of(table: Any) -> Rows:
+def rows_of(table: Any) -> CellRows:
     """Return the cells of a table in memory, with the column names first, and with a named index."""
     found = arrow_table(table, "a panel", index=True)
     names = found.column_names
@@ -71,7 +71,7 @@ def rows_of(table: Any) -> Rows:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def panel_of_rows(rows: Rows) -> dict[str, Any]:
+def panel_of_rows(rows: CellRows) -> dict[str, Any]:
     """Return the panel that the cells of a table describe, as plain lists and dicts.
 
     >>> panel_of_rows([["Doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "yes", "ja"]])["experts"]
@@ -101,7 +101,7 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     return _lists(rows)
 
 
-def _inner(rows: Rows) -> Rows:
+def _inner(rows: CellRows) -> CellRows:
     """Return the cells of a table without the first row and column."""
     return [row[1:] for row in rows[1:]]
 
@@ -111,7 +111,7 @@ def _is_level(cell: str) -> bool:
     return _is_mark(cell) or re.fullmatch(r"\(?(\w|\d\d)\)?", cell) is not None
 
 
-def _without_titles(rows: Rows) -> Rows:
+def _without_titles(rows: CellRows) -> CellRows:
     while len(rows) > 2 and (_is_title(rows[0]) or _are_groups(*rows[:2])) and _begins_a_table(rows[1:]):
         rows = without_empty(rows[1:])
     return rows
@@ -126,14 +126,14 @@ def _are_groups(row: list[str], head: list[str]) -> bool:
     return sum(map(bool, row)) < sum(map(bool, head)) and all(head[1:]) and not any(map(_is_mark, head[1:]))
 
 
-def _begins_a_table(rows: Rows) -> bool:
+def _begins_a_table(rows: CellRows) -> bool:
     """Whether rows after a title begin a table: a matrix, or a heading that names its columns."""
     called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
     below = len(rows) > 2 and _is_title(rows[0]) and _begins_a_table(rows[1:])
     return _is_matrix(rows) or (called and not _is_title(rows[0])) or below
 
 
-def _without_notes(rows: Rows) -> Rows:
+def _without_notes(rows: CellRows) -> CellRows:
     """Return the rows without remarks at the end: lone cells that are sentences, or below an empty row."""
     last = len(rows)
     while last > 2 and _is_title(rows[last - 1]):
@@ -145,7 +145,7 @@ def _without_notes(rows: Rows) -> Rows:
     return without_empty(rows[:end])
 
 
-def _number(rows: Rows, place: int) -> int:
+def _number(rows: CellRows, place: int) -> int:
     """Return the number of a row in its file; of a table in memory, its place."""
     return getattr(rows[place], "number", place)
 
@@ -188,7 +188,7 @@ def panel_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     return next((name for name, rows in sheets.items() if is_panel_table([*rows])), None)
 
 
-def is_panel_table(rows: Rows) -> bool:
+def is_panel_table(rows: CellRows) -> bool:
     """Whether cells hold ticks, or columns of experts and of what they know.
 
     >>> is_panel_table([["doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "x", "x"]])
@@ -204,13 +204,13 @@ def is_panel_table(rows: Rows) -> bool:
     return named or _long_columns(rows[0]) is not None or (ticked and _is_matrix(rows))
 
 
-def has_panel(rows: Rows) -> bool:
+def has_panel(rows: CellRows) -> bool:
     """Whether the cells describe a panel, and not a list of classes."""
     rows = without_empty(rows)
     return bool(rows) and len(rows[0]) > 1 and (len(rows) > 1 or is_called(rows[0][0], EXPERTS))
 
 
-def _is_matrix(rows: Rows) -> bool:
+def _is_matrix(rows: CellRows) -> bool:
     """Whether most cells of a table are marks; a short column of words is a list."""
     if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
         return False
@@ -223,7 +223,7 @@ def _is_matrix(rows: Rows) -> bool:
     return not said or 2 * marks >= len(said)
 
 
-def _upright(rows: Rows) -> Rows:
+def _upright(rows: CellRows) -> CellRows:
     """Return a matrix with one row per expert, and with the experts in the first column."""
     corner = rows[0][0]
     first = re.split(r"[\\/|,]", corner)[0]  # of "class / doctor"
@@ -241,24 +241,24 @@ def _upright(rows: Rows) -> Rows:
     return rows
 
 
-def _any_marks(rows: Rows, column: int) -> bool:
+def _any_marks(rows: CellRows, column: int) -> bool:
     return any(fold_accents(row[column]) in _KNOWN | _NOT_KNOWN for row in rows[1:] if column < len(row))
 
 
-def _ragged(number: int, rows: Rows) -> InputError:
+def _ragged(number: int, rows: CellRows) -> InputError:
     return InputError(
         f"row {number} has {len(rows[number - 1])} cells, the first row has {len(rows[0])}; give both the "
         "same number"
     )
 
 
-def _numbered(body: Rows) -> Iterator[tuple[int, list[str]]]:
+def _numbered(body: CellRows) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows below the heading with their numbers; rows of a sheet keep the sheet's numbers."""
     for place, row in enumerate(body, start=2):
         yield getattr(row, "number", place), row
 
 
-def matrix(rows: Rows, cost: int | None, left: int | None) -> dict[str, Any]:
+def matrix(rows: CellRows, cost: int | None, left: int | None) -> dict[str, Any]:
     """Return the panel of a matrix: its first row names the classes, its first column the experts.
 
     `cost` and `left` are the columns of costs, and of who has left.
@@ -293,7 +293,7 @@ def matrix(rows: Rows, cost: int | None, left: int | None) -> dict[str, Any]:
     return {"classes": [name_of(head[c]) for c in columns], "experts": experts}
 
 
-def _without_totals(rows: Rows) -> Rows:
+def _without_totals(rows: CellRows) -> CellRows:
     """Return a matrix without the totals that spreadsheets have in the last column and row."""
     rows = [row for row in rows if not is_total(row[0]) or not _numbers(row[1:])]
     sums = {
@@ -304,7 +304,7 @@ def _without_totals(rows: Rows) -> Rows:
     return _without_columns(rows, sums)
 
 
-def _without_remarks(rows: Rows) -> Rows:
+def _without_remarks(rows: CellRows) -> CellRows:
     """Return a matrix without the columns that are not classes: remarks, and columns without a tick."""
     left = _left_column(rows[0])
     columns = {c: [row[c] for row in rows[1:] if c < len(row)] for c in range(1, len(rows[0])) if c != left}
@@ -327,7 +327,7 @@ def _holds_no_marks(cells: list[str]) -> bool:
     return len(filled) > 1 and not any(map(_is_mark, filled))
 
 
-def _without_columns(rows: Rows, gone: set[int]) -> Rows:
+def _without_columns(rows: CellRows, gone: set[int]) -> CellRows:
     if not gone:
         return rows
     return [Row.like(row, (cell for c, cell in enumerate(row) if c not in gone)) for row in rows]
@@ -341,7 +341,7 @@ def _numbers(cells: list[str]) -> bool:
     return all(re.fullmatch(r"\d*", cell) for cell in cells)
 
 
-def _cost_column(rows: Rows) -> int | None:
+def _cost_column(rows: CellRows) -> int | None:
     """Return the column of costs: the second one by its name, or another one that also holds no marks."""
     for c, name in enumerate(rows[0]):
         if c and _is_cost(name):
@@ -351,7 +351,7 @@ def _cost_column(rows: Rows) -> int | None:
     return None
 
 
-def _costs(body: Rows, column: int | None) -> tuple[list[float], list[str]]:
+def _costs(body: CellRows, column: int | None) -> tuple[list[float], list[str]]:
     """Return the cost of each row, and a list of problems; 80, 1.5, 1,5 and 80 € are numbers."""
     found, wrong = [], []
     for number, row in _numbered(body):
@@ -383,7 +383,7 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
     return None
 
 
-def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
+def _long(rows: CellRows, who: int, what: int, mark: int | None) -> dict[str, Any]:
     """Return the panel of a table with the columns expert and class, which may hold a list of classes."""
     width = max(who, what) + 1
     body = [Row.like(row, row + [""] * (max(width, len(rows[0])) - len(row))) for row in rows[1:]]
@@ -417,7 +417,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
     return _panel(found, classes, prices, gone)
 
 
-def _lists(rows: Rows) -> dict[str, Any]:
+def _lists(rows: CellRows) -> dict[str, Any]:
     """Return the panel of rows that consist of an expert and then the classes it knows."""
     head = is_called(rows[0][0], EXPERTS) or any(is_called(cell, KNOWS) for cell in rows[0][1:2])
     known: dict[str, list[str]] = {}

@@ -39,9 +39,9 @@ def arrow_table(table: Any, what: str = "votes", *, index: bool = False) -> pa.T
             f"duckdb or a dict of columns ({error})"
         ) from error
     names = found.column_names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"cannot read {what} from a table with two columns {twice!r}; rename one")
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InputError(f"cannot read {what} from a table with two columns {repeated!r}; rename one")
     try:
         found.validate(full=True)  # Arrow does not check indices into dictionaries
     except pa.ArrowInvalid as error:
@@ -95,12 +95,12 @@ def name_array(names: tuple[Name, ...]) -> pa.Array:
     """Return names as an Arrow array: integers of 64 bits if all are, else text."""
     if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
         return arrow_array(np.array(names, dtype=np.int64))
-    seen: dict[str, Name] = {}
+    known: dict[str, Name] = {}
     for name in names:
-        other = seen.setdefault(str(name), name)
+        other = known.setdefault(str(name), name)
         if other != name:
             raise InputError(f"{other!r} and {name!r} are the same text in a table; rename one of them")
-    return text_array(seen)
+    return text_array(known)
 
 
 def arrow_array(values: NDArray[Any]) -> pa.Array:

@@ -185,10 +185,10 @@ def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
 
 def _refuse_twice(chosen: Sequence[str | None], names: list[str]) -> None:
     known = [name for name in chosen if name is not None]
-    twice = next((name for name in known if known.count(name) > 1), None)
-    if twice is not None:
+    same = next((name for name in known if known.count(name) > 1), None)
+    if same is not None:
         raise InputError(
-            f"column {twice!r} cannot stand for two of item, expert and label; name another (they have: "
+            f"column {same!r} cannot stand for two of item, expert and label; name another (they have: "
             f"{some_of(names)})"
         )
 
@@ -214,9 +214,9 @@ def _wide(
         code = experts.code(name) if name != item and texts.get(name, 0) >= 0 else -1
         if code >= 0:
             if code in found.values():
-                twice = next(other for other, i in found.items() if i == code)
+                same = next(other for other, i in found.items() if i == code)
                 raise InputError(
-                    f"columns {twice!r} and {name!r} are both of expert {experts.names[code]!r}; rename one"
+                    f"columns {same!r} and {name!r} are both of expert {experts.names[code]!r}; rename one"
                 )
             found[name] = code
         elif texts.get(name, 0) < 0 and name != item:
@@ -361,8 +361,8 @@ def share_of(column: pa.ChunkedArray, matcher: Matcher) -> float:
         return 0.0
     found = as_dictionary(column)
     codes = np.array([*map(matcher.find, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
-    said = codes[codes != NULL]
-    return float(((said >= 0) | (said == NONE_OF_MINE)).mean()) if len(said) else 0.0
+    filled = codes[codes != NULL]
+    return float(((filled >= 0) | (filled == NONE_OF_MINE)).mean()) if len(filled) else 0.0
 
 
 def _holds_names(column: pa.ChunkedArray) -> bool:

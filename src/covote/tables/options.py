@@ -91,9 +91,9 @@ class ReadOptions:
     def of(cls, reading: ReadOptions | None, options: Mapping[str, Any]) -> ReadOptions:
         """Return a reading with some options changed, which are keywords of another function."""
         known = [one.name for one in fields(cls)]
-        strange = [name for name in options if name not in known]
-        if strange:
-            raise TypeError(f"unexpected keyword {strange[0]!r}; tables are read with {', '.join(known)}")
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise TypeError(f"unexpected keyword {unknown[0]!r}; tables are read with {', '.join(known)}")
         return replace(reading or cls(), **options)
 
     @classmethod

@@ -131,7 +131,7 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
     """
     formulas: list[str] = []
     faults: list[str] = []
-    seen: set[int] = set()
+    numbers: set[int] = set()
     last, width = 0, 26
     special = b"<f" in text or b":f" in text or b'"e"' in text or b"'e'" in text
     for row in _ROW.finditer(text):
@@ -147,9 +147,9 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
         if outside or not 0 < last <= _MOST_ROWS:
             number = outside[0] if outside else last
             raise InputError(f"{path} has a cell in row {number:,} that no sheet can have there")
-        if places and (last in seen or len(set(places)) < len(places)):
+        if places and (last in numbers or len(set(places)) < len(places)):
             raise InputError(f"{path} has row {last:,} twice; save it again as .xlsx")
-        seen |= {last} if places else set()
+        numbers |= {last} if places else set()
         width = max([width, *(_number_of(column) for column, _ in places if len(column) > 1)])
         for cell in _CELL.finditer(inner) if special else ():
             place, kind = _PLACE.search(cell[1]), _TYPE.search(cell[1])
@@ -159,7 +159,7 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
                 faults.append(name)
             elif re.search(rb"<(?:\w+:)?f\b", content) and not _VALUE.search(content) and not _is_text(kind):
                 formulas.append(name)
-    if width > _MOST_COLUMNS or max(seen, default=0) * width > _MOST_CELLS:
+    if width > _MOST_COLUMNS or max(numbers, default=0) * width > _MOST_CELLS:
         raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
     return [
         *_cells_note(formulas, "a formula", "formulas", " without a saved value", "; open and save the file"),
@@ -239,11 +239,11 @@ def write_sheet(
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
-    kept = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    as_text = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     written = [[_written(value) for value in row] for row in rows]
     # In memory: an archive that a full disk cuts off would complain when it is closed for the second time.
     packed = io.BytesIO()
-    book = xlsxwriter.Workbook(packed, {**kept, "in_memory": True})
+    book = xlsxwriter.Workbook(packed, {**as_text, "in_memory": True})
     page = book.add_worksheet("covote")
     for number, row in enumerate(written):
         page.write_row(number, 0, row)

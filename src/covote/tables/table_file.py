@@ -125,10 +125,10 @@ class TableFile:
                     self.kind, self._open_text
                 )()
             names = self.names  # decoded only now, which may fail
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
                 raise InputError(
-                    f"{self.path} has two columns {twice[0]!r}; rename one, or add a first row with the "
+                    f"{self.path} has two columns {repeated[0]!r}; rename one, or add a first row with the "
                     "names of the columns (a column of answers has the name of its expert)"
                 )
             if exports and self.untyped:

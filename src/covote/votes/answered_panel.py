@@ -43,17 +43,17 @@ def answered_panel(
     everything
         Whether everyone knows every class.
     """
-    meant = reading.renames()
-    silent = Matcher((), reading, labels=True)
-    given: dict[Any, set[Any]] = {}
+    renames = reading.renames()
+    no_answer = Matcher((), reading, labels=True)
+    labels_of: dict[Any, set[Any]] = {}
     for batch in batches:
         for who, what in _pairs(columns, batch):
             if who is not None:
-                labels = given.setdefault(meant.get(str(who), who), set())
-                labels.add(None if what is None else meant.get(str(what), what))
+                labels = labels_of.setdefault(renames.get(str(who), who), set())
+                labels.add(None if what is None else renames.get(str(what), what))
     answers = {
-        who: {label for label in labels if label is not None and silent.code(label) == UNKNOWN}
-        for who, labels in given.items()
+        who: {label for label in labels if label is not None and no_answer.code(label) == UNKNOWN}
+        for who, labels in labels_of.items()
     }
     answers = {who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)}
     if not any(answers.values()):
@@ -150,8 +150,9 @@ def confused_pairs(votes: Votes, below: int = 1, most: int | None = None) -> lis
     item = np.repeat(np.arange(len(votes)), np.diff(ragged.indptr))
     named = np.unique(item[label >= 0] * len(panel.classes) + label[label >= 0])
     place = np.divmod(named, len(panel.classes))
-    said = coo_array((np.ones(len(named), np.int64), place), shape=(len(votes), len(panel.classes))).tocsr()
-    together = triu(said.T @ said, 1).tocoo()
+    ones, shape = np.ones(len(named), np.int64), (len(votes), len(panel.classes))
+    answered = coo_array((ones, place), shape=shape).tocsr()
+    together = triu(answered.T @ answered, 1).tocoo()
     first, second = together.coords
     known = (panel.knows[:, first] & panel.knows[:, second]).sum(axis=0)
     order = np.argsort(-together.data, kind="stable")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow_array, id_array
+from covote.tables.arrow_names import NONE_OF_MINE, NOT_ASKED, arrow_array
 from covote.votes.problems import unknown_class
 
 if TYPE_CHECKING:
@@ -400,32 +399,3 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
 
 def _same_knowledge(old: Panel, new: Panel, experts: NDArray[np.int64]) -> bool:
     return all(i < 0 or np.array_equal(old.knows[j], new.knows[i]) for j, i in enumerate(experts))
-
-
-def joined(parts: Sequence[Votes]) -> Votes:
-    """Return consecutive parts of votes as one, dense if all of them are."""
-    import pyarrow as pa
-
-    if len(parts) == 1:
-        return parts[0]
-    votes, panel = type(parts[0]), parts[0].panel
-    ids = pa.concat_arrays([id_array(part.ids, part.start, part.stop) for part in parts])
-    size, complete = sum(len(part) for part in parts), all(part.complete for part in parts)
-    if all(part.by_expert is not None for part in parts):
-        columns = np.concatenate(
-            [part.by_expert[:, part.start : part.stop] for part in parts if part.by_expert is not None],
-            axis=1,
-        )
-        return votes(panel, frozen(columns), None, 0, size, complete, ids=ids)
-    all_runs = [part.ragged for part in parts]
-    ends = np.cumsum([0] + [run.indptr[-1] for run in all_runs])
-    bounds = np.concatenate([run.indptr[1:] + end for run, end in zip(all_runs, ends, strict=False)])
-    indptr = np.concatenate([np.zeros(1, np.int64), bounds])
-    expert = np.concatenate([run.expert for run in all_runs])
-    label = np.concatenate([run.label for run in all_runs])
-    if not any(part.soft for part in parts):
-        ragged = Ragged(frozen(indptr), frozen(expert), frozen(label))
-        return votes(panel, None, ragged, 0, size, complete, ids=ids)
-    given = [own_probabilities(part.to_ragged()) for part in parts]
-    probabilities = np.concatenate([per_class if vote is None else vote for vote, per_class, _ in given])
-    return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=probabilities)

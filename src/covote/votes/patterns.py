@@ -82,16 +82,16 @@ class AnswerPatterns:
         cells, digits = panel.layout.cells, len(panel.classes) + 2
         votes = np.flatnonzero(cells.label < len(panel.classes))
         there = cells.expert[votes] * digits + cells.label[votes] + 2
-        wanted = expert.astype(np.int64)
-        wanted *= digits
-        wanted += label
-        wanted += 2
+        answers = expert.astype(np.int64)
+        answers *= digits
+        answers += label
+        answers += 2
         none = (cells.start[1:] - 1).astype(np.int32)
         if panel.knows.size <= TABLE:
             table = np.repeat(none, digits)
             table[there] = votes
-            return table.take(wanted)
-        place = votes.astype(np.int32).take(np.searchsorted(there, wanted), mode="clip")
+            return table.take(answers)
+        place = votes.astype(np.int32).take(np.searchsorted(there, answers), mode="clip")
         return np.where(label < 0, none.take(expert), place)
 
     @cached_property

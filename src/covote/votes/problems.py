@@ -232,12 +232,12 @@ class TableProblems:
             return ""
         return dropped_note(self.valid, self.answers, "; ".join(self._unknown()), self._place)
 
-    def unknown_names(self, silent: Sequence[Name]) -> dict[str, Name | None]:
+    def unknown_names(self, without_answers: Sequence[Name]) -> dict[str, Name | None]:
         """Return the names that the panel does not have, with the panel's name that is surely meant, or None.
 
-        An expert who has answers is not meant by another name, so only those in `silent` are.
+        An expert who has answers is not meant by another name, so only those in `without_answers` are.
         """
-        found = {name: certain(name, silent) for name in (*self.columns, *self.experts)}
+        found = {name: certain(name, without_answers) for name in (*self.columns, *self.experts)}
         return found | {name: certain(name, self.class_names.names) for name in self.labels}
 
     def to_dict(self) -> dict[str, Any]:

@@ -136,14 +136,14 @@ class Reader:
         """Return notes on the names that were matched loosely, and on the labels read as no answer."""
         pairs = sorted((self.experts.loose_matches | self.classes.loose_matches).items())
         matched = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
-        silent = [repr(old) for old, new in pairs if new is None]
+        no_answer = [repr(old) for old, new in pairs if new is None]
         found = []
         if matched:
             found.append(
                 "names that differ only in case, blanks, punctuation, accents or titles are taken as the "
                 f"same: {some_of(matched)}"
             )
-        found += [f"read as no answer: {some_of(silent)}"] if silent else []
+        found += [f"read as no answer: {some_of(no_answer)}"] if no_answer else []
         return ["blanks around item names are ignored", *found] if self._trimmed else found
 
     # Rows to indices

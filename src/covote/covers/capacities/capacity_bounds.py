@@ -30,17 +30,17 @@ def refute(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str | None:
     needed, known = int(degrees.sum()) // 2, sum(int(c) * (int(c) - 1) // 2 for c in sizes)
     if needed > known:
         return f"together they can know {known} pairs of classes, and {needed} are needed"
-    wanted, places = fewest_per_class(need, sizes), int(sizes.sum())
-    if wanted.max(initial=0) > len(sizes):
-        x = int(wanted.argmax())
+    owners, places = fewest_per_class(need, sizes), int(sizes.sum())
+    if owners.max(initial=0) > len(sizes):
+        x = int(owners.argmax())
         return f"one class must meet {degrees[x]} others, and all of them together know fewer"
-    if wanted.sum() > places:
+    if owners.sum() > places:
         each = (
-            f"each class must be known by {wanted[0]} of them"
-            if len(set(wanted.tolist())) == 1
-            else (f"the classes must be known by up to {wanted.max()} of them each")
+            f"each class must be known by {owners[0]} of them"
+            if len(set(owners.tolist())) == 1
+            else (f"the classes must be known by up to {owners.max()} of them each")
         )
-        return f"{each}, which takes {wanted.sum()} places, and they have {places}"
+        return f"{each}, which takes {owners.sum()} places, and they have {places}"
     largest, uniform = int(sizes.max(initial=0)), _uniform(need)
     if uniform and (bound := best_lower_bound(len(need), largest, uniform))[0] > len(sizes):
         return f"even if all had capacity {largest}, at least {bound[0]} would be needed ({bound[1]} bound)"

@@ -186,10 +186,12 @@ def anneal_blowup(
     on_line = np.where(lines >= 0, weights[lines], 0)
     load, support = on_line.sum(axis=1), (on_line > 0).sum(axis=1)
     now = int(cost[load[support > 1]].sum())  # a line with at most one point left is not needed
-    kept, moved = weights.copy(), np.zeros(2 * lines.shape[1], np.int64)
-    blowup = Blowup(lines.astype(np.int64), through, degree, weights, load, support, cost, kept, moved, size)
+    best_weights, moved = weights.copy(), np.zeros(2 * lines.shape[1], np.int64)
+    blowup = Blowup(
+        lines.astype(np.int64), through, degree, weights, load, support, cost, best_weights, moved, size
+    )
     anneal_weights(blowup, moves, hot, COLD, target, now, random_state(seed))
-    return kept.astype(np.int32)
+    return best_weights.astype(np.int32)
 
 
 def _first_weights(

@@ -120,7 +120,7 @@ def _divisors(n: int) -> list[int]:
 
 def _scales(n: int, most: int) -> list[int]:
     """Return one generator of each cyclic group of 2..`most` multipliers modulo n."""
-    seen: set[frozenset[int]] = set()
+    found_before: set[frozenset[int]] = set()
     found = []
     for m in range(2, n):
         if gcd(m, n) > 1:
@@ -128,8 +128,8 @@ def _scales(n: int, most: int) -> list[int]:
         powers = [m]
         while powers[-1] != 1 and len(powers) <= most:
             powers.append(powers[-1] * m % n)
-        if powers[-1] == 1 and frozenset(powers) not in seen:
-            seen.add(frozenset(powers))
+        if powers[-1] == 1 and frozenset(powers) not in found_before:
+            found_before.add(frozenset(powers))
             found.append(m)
     return found
 

@@ -44,9 +44,9 @@ def pool_cover(knows: NDArray[np.bool_], need: NDArray[np.int32], cost: NDArray[
             f"the pool knows {entries:,} pairs in all, more than the {ENTRIES:,} that fit in memory; "
             "choose from a part of the pool"
         )
-    wanted = np.triu(need > 0, 1)
+    needed = np.triu(need > 0, 1)
     number = np.full(need.shape, -1, dtype=np.int32)
-    number[wanted] = np.arange(np.count_nonzero(wanted), dtype=np.int32)
+    number[needed] = np.arange(np.count_nonzero(needed), dtype=np.int32)
     columns = []
     for row in knows:
         known = np.flatnonzero(row)
@@ -54,4 +54,4 @@ def pool_cover(knows: NDArray[np.bool_], need: NDArray[np.int32], cost: NDArray[
         columns.append(pairs[pairs >= 0])
     start = np.concatenate([[0], np.cumsum([len(column) for column in columns])]).astype(np.int64)
     rows = np.concatenate([*columns, np.empty(0, dtype=np.int32)])
-    return PoolCover(start, rows, need[wanted].astype(np.int32), np.array(cost, dtype=np.float64))
+    return PoolCover(start, rows, need[needed].astype(np.int32), np.array(cost, dtype=np.float64))

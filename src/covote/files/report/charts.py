@@ -273,9 +273,9 @@ def _cells(
     longest = max((len(_short(name, 14)) for name in columns[:wide]), default=1)
     figure, axes = new_figure(1.6 + cell * wide, 0.3 + 0.075 * longest + cell * high)
     corners = np.array([(0.04, 0.04), (0.92, 0.04), (0.92, 0.92), (0.04, 0.92)])
-    seen = [(i, k) for i in range(high) for k in range(wide) if strength[i, k]]
-    faces = [to_rgba(str(colours[i, k]), float(strength[i, k])) for i, k in seen]
-    squares = [corners + np.array((k, i)) for i, k in seen]
+    shown_cells = [(i, k) for i in range(high) for k in range(wide) if strength[i, k]]
+    faces = [to_rgba(str(colours[i, k]), float(strength[i, k])) for i, k in shown_cells]
+    squares = [corners + np.array((k, i)) for i, k in shown_cells]
     axes.add_collection(PolyCollection(squares, facecolors=faces, linewidths=0))
     axes.set_xlim(0, wide)
     axes.set_ylim(high, 0)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covote import atomic
+from covote.colours import DARK, LIGHT
 from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import advice, group_answers
 from covote.decoding.gold import gold_sentence
-from covote.files.outcome import MOST_PAIRS, Outcome
+from covote.files.outcome import MOST_PAIRS, Outcome, percent
 from covote.files.report import charts
-from covote.files.report.html import render
 from covote.files.review import GOALS
 from covote.labels import MEANINGS, STATUSES
 from covote.panel import Name
@@ -75,7 +76,7 @@ def report_page(
         "notes": [*outcome.notes, *outcome.findings],
     }
     with charts.own_settings():
-        return render("report.html", about | _contents(outcome))
+        return _page("report.html", about | _contents(outcome))
 
 
 def _contents(outcome: Outcome) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def write_replay(path: str | os.PathLike[str], replay: Replay, source: str) -> N
         picture = charts.inline(
             charts.quality_curves(replay), "quality of the labels against answers per item"
         )
-    page = render("ask.html", {"replay": replay, "source": source, "picture": picture})
+    page = _page("ask.html", {"replay": replay, "source": source, "picture": picture})
     atomic.write_text(path, page)
 
 
@@ -255,3 +256,30 @@ def _pairs(pairs: PairAgreement) -> list[tuple[Name, Name, float, int]]:
         (classes[k], classes[j], float(share[k, j]), int(differ[k, j]))
         for k, j in zip(rows[order], columns[order], strict=True)
     ]
+
+
+# The page
+
+
+def _page(template: str, contents: Mapping[str, Any]) -> str:
+    """Fill a template; what is not marked as safe is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=PackageLoader("covote.files.report", "templates"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=percent, inline=_inline)
+    return environment.get_template(template).render({"light": LIGHT, "dark": DARK, **contents})
+
+
+def _inline(text: str) -> Any:
+    """Turn the `code` and **bold** of a sentence into HTML; everything else is escaped."""
+    from markupsafe import Markup, escape
+
+    safe = str(escape(text))
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
+    return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", safe))
