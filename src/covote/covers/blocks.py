@@ -194,7 +194,7 @@ def without_least_needed(blocks: Blocks, need: NDArray[np.integer]) -> Blocks:
     return np.delete(blocks, int(critical.argmin()), axis=0)
 
 
-def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:
+def prune_many(blocks: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
     """Like :func:`prune`, for covers too large for a table of all pairs: drop the earliest blocks first.
 
     The pairs of one class are counted at a time, which proves that some of its blocks are needed. That stays
@@ -204,7 +204,7 @@ def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArr
     [[0, 2, 3], [1, 2, 3], [0, 1, 2]]
     """
     size = blocks.shape[1]
-    spare = len(blocks) * size * (size - 1) - times * classes * (classes - 1)
+    spare = len(blocks) * size * (size - 1) - classes * (classes - 1)
     if spare < size * (size - 1):
         return blocks
     by_class = np.argsort(blocks.ravel(), kind="stable") // size
@@ -217,7 +217,7 @@ def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArr
             if needed[i]:
                 break
             mine = owners[x] = owners[x][remaining[owners[x]]]
-            rare = np.bincount(blocks[mine].ravel(), minlength=classes) <= times
+            rare = np.bincount(blocks[mine].ravel(), minlength=classes) <= 1
             rare[x] = False
             needed[mine] |= rare[blocks[mine]].any(axis=1)
         remaining[i] = needed[i]

@@ -265,7 +265,7 @@ class Table:
                 f"{self._path}: column {self._id!r} holds bytes; items are named by text or numbers: choose "
                 "another column with --id"
             )
-        return item_ids(column, f"{self._path}, ", 1)
+        return item_ids(column, f"{self._path}, ")
 
     def read(self, start: int, stop: int) -> Batch:
         """Return the columns of the rows start:stop."""
@@ -393,7 +393,7 @@ def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:
         raise InputError(
             f"{path}, row {empty + 1}: no item; give every row one, or choose another column with --id"
         )
-    ids = item_ids(array, f"{path}, ", 1)
+    ids = item_ids(array, f"{path}, ")
     whole = whole_ids(ids)
     return ids if whole is None else whole
 

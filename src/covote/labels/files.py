@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:
         )
     tied = np.zeros(len(label), bool) if evidence is None else (evidence.status == TIED)
     column = pa.chunked_array([batch.column("item") for batch in batches], None if batches else pa.string())
-    ids = item_ids(column, f"{source.path}, ", 1)
+    ids = item_ids(column, f"{source.path}, ")
     whole = whole_ids(ids) if source.untyped else None
     ties = Ties(np.zeros(int(tied.sum()) + 1, np.int64), np.empty(0, np.int64))
     return Labels(panel, label, tied, ties, evidence, ids if whole is None else whole)

@@ -151,14 +151,11 @@ def dictionary_of(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(indices, names)
 
 
-def item_ids(column: pa.ChunkedArray | pa.Array, where: str, first_row: int) -> pa.Array:
-    """Return the ids in a column, as :func:`plain_items`; every row must have one.
-
-    `where` and `first_row` name the table and its first row in messages.
-    """
+def item_ids(column: pa.ChunkedArray | pa.Array, where: str) -> pa.Array:
+    """Return the ids in a column, as :func:`plain_items`; every row must have one."""
     ids = plain_items(column, where)
     if ids.null_count:
-        row = first_row + ids.is_null().index(True).as_py()
+        row = 1 + ids.is_null().index(True).as_py()
         raise InputError(f"{where}row {row}: no item; give every row an item")
     return ids
 
@@ -233,34 +230,6 @@ def _odd_edges(ids: pa.Array) -> NDArray[np.int64]:
     letters = np.frombuffer(data, np.int8)  # those beyond ASCII are below 0
     first, last = letters.take(bounds[:-1], mode="clip"), letters.take(bounds[1:] - 1, mode="clip")
     return np.flatnonzero(np.minimum(first, last) <= ord(" "))
-
-
-def changes(ids: pa.Array) -> NDArray[np.bool_]:
-    """Return, for every id but the first, whether it differs from the one before."""
-    import pyarrow as pa
-
-    if pa.types.is_integer(ids.type):
-        values = np.from_dlpack(ids)
-        differ: NDArray[np.bool_] = values[1:] != values[:-1]
-        return differ
-    import pyarrow.compute as pc
-
-    different = np.zeros(max(0, len(ids) - 1), dtype=np.bool_)
-    different[np.from_dlpack(pc.indices_nonzero(pc.not_equal(ids[1:], ids[:-1])))] = True
-    return different
-
-
-def in_order(ids: pa.Array, *, strictly: bool) -> bool:
-    """Whether no id is less than the one before, or whether all are greater."""
-    import pyarrow as pa
-
-    if pa.types.is_integer(ids.type):
-        values = np.from_dlpack(ids)
-        return bool((values[1:] > values[:-1] if strictly else values[1:] >= values[:-1]).all())
-    import pyarrow.compute as pc
-
-    compare = pc.greater if strictly else pc.greater_equal
-    return len(ids) < 2 or bool(pc.all(compare(ids[1:], ids[:-1])).as_py())
 
 
 def id_array(ids: Any, start: int, stop: int) -> pa.Array:

@@ -126,22 +126,21 @@ def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
 
 
 class Confusion(NamedTuple):
-    """Two classes, how many items got answers with both, and how many experts know both."""
+    """Two classes, and how many items got answers with both."""
 
     first: Name
     second: Name
     items: int
-    experts: int
 
 
-def confused_pairs(votes: Votes, below: int = 1, most: int | None = None) -> list[Confusion]:
-    """List the pairs that fewer than `below` experts know and that answers confuse, the most frequent first.
+def confused_pairs(votes: Votes, most: int | None = None) -> list[Confusion]:
+    """List the pairs that no expert knows and that answers confuse, the most frequent first.
 
     >>> from covote import Panel, Votes
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]], ["ann", "bob"])
     >>> votes = Votes.from_dense([[0, 2], [0, 2], [1, 2]], panel)
     >>> confused_pairs(votes)
-    [Confusion(first='cat', second='fox', items=2, experts=0)]
+    [Confusion(first='cat', second='fox', items=2)]
     """
     from scipy.sparse import coo_array, triu
 
@@ -154,10 +153,9 @@ def confused_pairs(votes: Votes, below: int = 1, most: int | None = None) -> lis
     answered = coo_array((ones, place), shape=shape).tocsr()
     together = triu(answered.T @ answered, 1).tocoo()
     first, second = together.coords
-    known = (panel.knows[:, first] & panel.knows[:, second]).sum(axis=0)
     order = np.argsort(-together.data, kind="stable")
-    order = order[known[order] < below][:most]
+    unknown = (panel.knows[:, first] & panel.knows[:, second]).sum(axis=0) == 0
     return [
-        Confusion(panel.classes[first[n]], panel.classes[second[n]], int(together.data[n]), int(known[n]))
-        for n in order.tolist()
+        Confusion(panel.classes[first[n]], panel.classes[second[n]], int(together.data[n]))
+        for n in order[unknown[order]][:most].tolist()
     ]

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from covote.votes.votes import Votes
 
+NONE = "none of mine"
+"""What tables have for "none of mine"."""
 SHOWN = 10
 """The number of rows that a notebook shows."""
 
 
-def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none of mine") -> pa.Table:
+def votes_table(votes: Votes, shape: Literal["long", "wide"]) -> pa.Table:
     """Return the votes as a table of names; see :meth:`covote.Votes.to_arrow`."""
     import pyarrow as pa
 
@@ -31,7 +33,7 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
     if shape == "wide":
         dense = votes.dense
         return pa.table(
-            [ids, *(names_at(dense[:, i], classes, none) for i in range(len(votes.panel)))],
+            [ids, *(names_at(dense[:, i], classes, NONE) for i in range(len(votes.panel)))],
             names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
         )
     ragged = votes.ragged
@@ -39,7 +41,7 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
     table = {
         "item": ids.take(pa.array(item)),
         "expert": names_at(ragged.expert, name_array(votes.panel.names)),
-        "label": names_at(ragged.label, classes, none),
+        "label": names_at(ragged.label, classes, NONE),
     }
     vote, per_class, starts = own_probabilities(votes.to_ragged())
     if vote is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.tables.arrow_names import arrow_array, changes, in_order
+from covote.tables.arrow_names import arrow_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +108,7 @@ class ItemIndex:
         begins = _begins(edge)
         new = edge.take(arrow_array(np.flatnonzero(begins)))
         try:
-            if not in_order(new, strictly=True):
+            if not _compared(new, "greater").all():
                 return None
         except NotImplementedError:  # a type without an order
             return None
@@ -122,11 +122,24 @@ def _begins(ids: pa.Array) -> NDArray[np.bool_]:
     if len(ids) < 2:
         return np.ones(len(ids), np.bool_)
     try:
-        return np.append(True, changes(ids))
+        return np.append(True, _compared(ids, "not_equal"))
     except NotImplementedError as error:  # as Arrow calls it
         raise InputError(
             f"items of type {ids.type} cannot be compared; name them by whole numbers or text"
         ) from error
+
+
+def _compared(ids: pa.Array, how: Literal["not_equal", "greater"]) -> NDArray[np.bool_]:
+    """Return, for every id but the first, how it compares with the one before."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(ids.type):
+        values = np.from_dlpack(ids)
+        return np.asarray(getattr(np, how)(values[1:], values[:-1]))
+    found = np.zeros(max(0, len(ids) - 1), dtype=np.bool_)
+    found[np.from_dlpack(pc.indices_nonzero(getattr(pc, how)(ids[1:], ids[:-1])))] = True
+    return found
 
 
 def _concatenated(arrays: list[pa.Array]) -> pa.Array:

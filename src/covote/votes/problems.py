@@ -199,7 +199,7 @@ class TableProblems:
             for name, count in _most(counts)
         ]
 
-    def error(self, *, dropping: bool = False) -> CovoteError:
+    def _error(self, dropping: bool) -> CovoteError:
         """Return an error that reports all problems in one message."""
         if dropping or not self._kinds:
             return InputError("; ".join(f"{self.where}{problem}" for problem in self.others[:_LISTED]))
@@ -214,15 +214,15 @@ class TableProblems:
             f"the panel, or {_DROP}"
         )
 
-    def refuse(self, unknown: str) -> None:
-        """Reject votes with problems; with ``unknown="drop"``, unknown names and classes are not problems."""
-        self._complete()
-        if self.others or (unknown != "drop" and self._kinds):
-            raise self.error(dropping=unknown == "drop")
-
     def judge(self, unknown: str) -> str:
-        """Reject votes with problems, or of which hardly any are left; return a note on dropped votes."""
-        self.refuse(unknown)
+        """Reject votes with problems, or of which hardly any are left; return a note on dropped votes.
+
+        With ``unknown="drop"``, unknown names and classes are not problems.
+        """
+        self._complete()
+        dropping = unknown == "drop"
+        if self.others or (self._kinds and not dropping):
+            raise self._error(dropping)
         return self.drop_note
 
     @property

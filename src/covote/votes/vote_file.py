@@ -127,9 +127,7 @@ def answers_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     return max(others, key=lambda name: sum(map(len, others[name])), default=None)
 
 
-def votes_of_table(
-    table: pa.Table, panel: Panel | None, options: ReadOptions, shape: str, first_row: int
-) -> Votes:
+def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions, shape: str) -> Votes:
     """Return the votes of a table in memory; see :meth:`covote.Votes.from_table`."""
     if panel is None:
         roles = find_columns(table.column_names, options.columns, shape, None, lambda: table.slice(0, HEAD))
@@ -137,7 +135,7 @@ def votes_of_table(
         panel = answered_panel(roles, batches, options, everything=True)
     reader = Reader(panel, options)
     roles = reader.columns(table.column_names, shape, lambda: table.slice(0, HEAD))
-    reader.add(roles, table, np.arange(first_row, first_row + len(table)))
+    reader.add(roles, table, np.arange(1, len(table) + 1))
     votes = reader.votes()
     dropped = reader.problems.judge(options.unknown)
     if dropped:

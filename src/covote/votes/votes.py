@@ -152,20 +152,18 @@ class Votes:
         *,
         by_expert: NDArray[Any] | None = None,
         by_item: Ragged | None = None,
-        items: Any = None,
         complete: bool = False,
     ) -> Votes:
         """Build votes from arrays that are known to be valid: nothing is checked or copied.
 
         Give either `by_expert` (experts x items, C order) or `by_item`, in the types that the checked
-        constructors choose; `items` is an Arrow or a numpy array. Set `complete` only if every expert
-        answered every item.
+        constructors choose. Set `complete` only if every expert answered every item.
         """
         if by_item is not None:
             ragged = Ragged(*(frozen(array) for array in by_item))
-            return cls(panel, None, ragged, 0, len(ragged.indptr) - 1, complete, ids=items)
+            return cls(panel, None, ragged, 0, len(ragged.indptr) - 1, complete)
         assert by_expert is not None  # a mistake in the code that calls this, not in anyone's data
-        return cls(panel, frozen(by_expert), None, 0, by_expert.shape[1], complete, ids=items)
+        return cls(panel, frozen(by_expert), None, 0, by_expert.shape[1], complete)
 
     @classmethod
     def from_table(
@@ -176,7 +174,6 @@ class Votes:
         reading: ReadOptions | None = None,
         shape: Literal["auto", "long", "wide"] = "auto",
         layout: Literal["auto", "dense", "ragged"] = "auto",
-        first_row: int = 1,
         **options: Any,
     ) -> Votes:
         """Take votes by name from a table: pandas, polars, pyarrow, duckdb, a dict of columns.
@@ -195,8 +192,6 @@ class Votes:
             keywords (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
         shape, layout
             The shape of the table and the layout of the votes (default: detected).
-        first_row
-            The number of the table's first row in error messages.
 
         >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"])
         >>> Votes.from_table({"item": ["x", "y", "x"], "expert": ["ann", "ann", "bob"],
@@ -212,7 +207,7 @@ class Votes:
             )
         from covote.votes.vote_file import votes_of_table
 
-        votes = votes_of_table(arrow_table(table), panel, ReadOptions.of(reading, options), shape, first_row)
+        votes = votes_of_table(arrow_table(table), panel, ReadOptions.of(reading, options), shape)
         if layout == "auto":
             return votes
         return votes.to_dense() if layout == "dense" else votes.to_ragged()

@@ -27,7 +27,7 @@ def outcome_of(tmp_path, panel, rows, output=None, **options):
 
 
 def page_of(outcome):
-    return report_page(outcome, source="votes.parquet", method="learned")
+    return report_page(outcome, source="votes.parquet")
 
 
 def test_votes_are_grouped_by_candidate_and_strangers_are_only_counted(tmp_path):
@@ -140,7 +140,7 @@ def test_names_from_files_are_text_in_the_page(tmp_path):
 
 
 def test_pictures_take_the_colours_of_the_page():
-    drawn = charts.inline(charts.histogram(np.array([1, 2]), "confidence"), "Bars & more")
+    drawn = charts.inline(charts.histogram(np.array([1, 2])), "Bars & more")
     assert "var(--main)" in drawn
     assert "var(--card)" in drawn
     assert not any(colour in drawn for colour in LIGHT.values())

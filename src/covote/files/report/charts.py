@@ -95,8 +95,8 @@ def new_figure(
 # Charts of votes and labels
 
 
-def histogram(counts: NDArray[np.int64], what: str) -> Figure:
-    """Draw how many items fall into each of equal bins of 0 to 1; heights are shares of the items."""
+def histogram(counts: NDArray[np.int64]) -> Figure:
+    """Draw how many items have which confidence, in equal bins; heights are shares of the items."""
     figure, axes = new_figure(4.9, 2.3)
     edges = np.linspace(0, 1, len(counts) + 1)
     shares = 100 * counts / max(int(counts.sum()), 1)
@@ -104,10 +104,10 @@ def histogram(counts: NDArray[np.int64], what: str) -> Figure:
     heights = np.where(counts > 0, np.maximum(shares, shares.max(initial=0) / 100), 0)
     drawn = axes.bar(edges[:-1], heights, 0.9 / len(counts), align="edge", color=LIGHT["main"])
     for bar, low, high, count in zip(drawn, edges, edges[1:], counts.tolist(), strict=False):
-        bar.set_gid(f"{_TIP}{what} {low:.2f} to {high:.2f}: {count:,} items")
+        bar.set_gid(f"{_TIP}confidence {low:.2f} to {high:.2f}: {count:,} items")
     first = int(np.argmax(counts > 0)) if counts.any() else 0
     axes.set_xlim(min(edges[first], 0.9), 1)
-    axes.set_xlabel(what)
+    axes.set_xlabel("confidence")
     axes.yaxis.set_major_formatter("{x:.0f}%")
     axes.locator_params(axis="y", nbins=4)
     _quiet(axes)

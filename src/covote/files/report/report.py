@@ -33,7 +33,6 @@ def write_report(
     *,
     source: str = "votes",
     title: str | None = None,
-    method: str | None = None,
     notes: Sequence[str] = (),
 ) -> None:
     """Write a report with pictures to one HTML file, completely or not at all.
@@ -51,12 +50,10 @@ def write_report(
         What the votes are called in the report.
     title
         The title of the page; by default the source.
-    method
-        The name of the method; by default the outcome's own.
     notes
         Warnings to show at its top, besides those of the outcome.
     """
-    atomic.write_text(path, report_page(outcome, source=source, title=title, method=method, notes=notes))
+    atomic.write_text(path, report_page(outcome, source=source, title=title, notes=notes))
 
 
 def report_page(
@@ -64,14 +61,13 @@ def report_page(
     *,
     source: str,
     title: str | None = None,
-    method: str | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """Return the report as HTML; see :func:`write_report`."""
     about = {
         "source": source,
         "title": title or source,
-        "method": method or outcome.method,
+        "method": outcome.method,
         "warnings": [*outcome.warnings(), *notes],
         "notes": [*outcome.notes, *outcome.findings],
     }
@@ -102,7 +98,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
             for name, count in zip(STATUSES, outcome.statuses, strict=True)
             if count
         ],
-        "confidence": charts.inline(charts.histogram(outcome.confidence, "confidence"), "Items by confidence")
+        "confidence": charts.inline(charts.histogram(outcome.confidence), "Items by confidence")
         if outcome.confidence.any()
         else "",
         "review": _review(outcome),
