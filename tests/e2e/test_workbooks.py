@@ -160,6 +160,27 @@ def test_a_second_start_takes_what_was_filled_in_and_keeps_it(tmp_path, covote):
         assert labels_of(review.parent)[first] == "Naevus"
 
 
+@pytest.mark.parametrize(("name", "content", "words"), [
+    ("study.xlsm", b"", "a workbook of another kind; save it as .xlsx"),
+    ("study.ods", b"", "a workbook of another kind; save it as .xlsx"),
+    ("study.csv", b"", "for other files: covote decode"),
+    ("study.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "as .xlsx, without a password"),
+    ("study", None, "no file"),
+])  # fmt: skip
+def test_files_that_are_no_workbooks_are_answered_with_what_to_do(tmp_path, covote, name, content, words):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ended = covote("start", tmp_path / name)
+    assert ended.status == 2
+    assert words in ended.err
+
+
+def test_who_knows_what_is_pointed_out_if_it_is_in_the_workbook_and_not_used(tmp_path, covote):
+    hospital(tmp_path / "study.xlsx")
+    said = covote("decode", tmp_path / "study.xlsx").out
+    assert "sheet 'Who knows what' says who knows what: use it with --panel" in said
+
+
 def test_a_form_and_somebody_who_left_in_one_workbook(tmp_path):
     """Ticks with a column "left", and answers as a form exports them: a row for each expert."""
     experts = {"Dr. Ada Lee": "AB", "Dr. Bo Cho": "AC", "Dr. Cy Eck": "BC", "Dr. Di Fay": "BC"}

@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-from covote.arguments import some_of, without_titles
+from covote.arguments import no_file, some_of, without_titles
 from covote.errors import InputError
 from covote.files.side_tables import GOLD, gold_sheet
 from covote.panel import Name, Panel
@@ -22,6 +22,7 @@ from covote.tables.words import fold_accents, is_called
 from covote.votes.answered_panel import unanswered
 from covote.votes.vote_file import VoteFile, answers_sheet
 
+_OTHER_WORKBOOKS = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 _LONGEST = 20  # letters by which the name of a sheet, which Excel cuts, is known as that of an expert
 
 
@@ -54,7 +55,12 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     left out; names that are surely misspelt are corrected, and those that a sheet of two columns or a column
     beside the experts explains are replaced.
     """
-    if Path(path).suffix.lower() != ".xlsx":
+    ending = Path(path).suffix.lower()
+    if not Path(path).exists():
+        raise no_file(path)
+    if ending in _OTHER_WORKBOOKS:
+        raise InputError(f"{path} is a workbook of another kind; save it as .xlsx")
+    if ending != ".xlsx":
         raise InputError(f"{path} is not an Excel workbook (.xlsx); for other files: covote decode")
     sheets = {name: sheet.rows for name, sheet in read_sheets(path).items()}
     listed = some_of([*map(repr, sheets)])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from covote.arguments import did_you_mean, some_of
+from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import CovoteError, FileError, InputError
 from covote.tables.dialect import Row, workbook_and_sheet
 
@@ -24,6 +24,7 @@ _MOST_CELLS = 1 << 25  # of a table, empty ones included
 _LISTS = "lists"  # the hidden sheet of what cells can be chosen from
 _MEASURED, _WIDEST = 1000, 50  # rows that decide how wide a column is, and the most letters
 _LONGEST = 32_767  # letters in a cell, as the format has it
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how .xls begins, and .xlsx with a password
 _EXACT = 10**15  # spreadsheets keep 15 digits of a number
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?row>)", re.DOTALL)
@@ -198,6 +199,12 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, zipfile.ZipFile
     from python_calamine import CalamineWorkbook
 
     try:
+        with open(path, "rb") as file:
+            if file.read(len(_OLD)) == _OLD:
+                raise FileError(
+                    f"{path} is a spreadsheet with a password, or an old .xls; save it again as .xlsx, "
+                    "without a password"
+                )
         with zipfile.ZipFile(path) as packed:
             if sum(entry.file_size for entry in packed.infolist()) > _LARGEST:
                 raise FileError(f"{path} is larger than 1 GiB, unpacked; save it as .csv")
@@ -205,6 +212,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, zipfile.ZipFile
                 yield book, packed
     except CovoteError:
         raise
+    except FileNotFoundError as error:
+        raise no_file(path) from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # the libraries underneath have many kinds

@@ -13,10 +13,11 @@ import numpy as np
 from covote.arguments import naming
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
-from covote.panel.panel_tables import is_panel_table
+from covote.panel.panel_tables import is_panel_table, panel_sheet
 from covote.progress import Progress
 from covote.tables import ReadOptions
 from covote.tables.column_roles import HEAD, ColumnRoles, find_columns
+from covote.tables.dialect import workbook_and_sheet
 from covote.votes.answered_panel import answered_panel
 from covote.votes.problems import DroppedWarning, TableProblems
 from covote.votes.reader import Reader
@@ -73,6 +74,8 @@ class VoteFile:
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         if not isinstance(panel, Panel):
+            if source.kind == "xlsx":
+                source.notes += _panel_note(path)
             panel = _assumed_panel(source, options, panel or "all")
         self.panel = panel
         self._reader = Reader(panel, options, f"{Path(path)}, ")
@@ -125,6 +128,15 @@ def answers_sheet(sheets: Mapping[str, Sequence[list[str]]]) -> str | None:
     """Return the largest sheet of a workbook that is not a panel."""
     others = {name: rows for name, rows in sheets.items() if not is_panel_table([*rows])}
     return max(others, key=lambda name: sum(map(len, others[name])), default=None)
+
+
+def _panel_note(path: str | os.PathLike[str]) -> list[str]:
+    """Return a note on a sheet of the workbook that says who knows what, and is not used."""
+    from covote.tables.sheets import read_sheets
+
+    place, _ = workbook_and_sheet(path)
+    found = panel_sheet({name: sheet.rows for name, sheet in read_sheets(place).items()})
+    return [] if found is None else [f"the sheet {found!r} says who knows what: use it with --panel {place}"]
 
 
 def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions, shape: str) -> Votes:
