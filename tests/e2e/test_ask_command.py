@@ -3,6 +3,9 @@
 import csv
 import json
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -169,3 +172,18 @@ def test_a_state_with_ids_goes_on_in_the_terminal(files):
         assert ran.exit_code == 0, ran.output
         assert f"item {name}: 10 classes are possible" in ran.output
         assert Asker.load("named.npz").answers == 1
+
+
+def test_of_two_conversations_with_one_state_the_second_to_answer_loses_nothing_of_the_first(files):
+    command = [sys.executable, "-m", "covote", "ask", "--panel", "panel.toml", "--state", "state.npz"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as early:
+        print("skip", file=early.stdin, flush=True)
+        while not Path("state.npz").exists() and early.poll() is None:
+            time.sleep(0.02)
+        late = subprocess.run(command, input="skip\nskip\nquit\n", capture_output=True, text=True, check=True)
+        assert late.stderr == ""
+        there = Path("state.npz").read_bytes()
+        _, said = early.communicate("none\nquit\n")
+        assert (early.returncode, Path("state.npz").read_bytes()) == (2, there)
+    assert "another program has written state.npz meanwhile, so the last answer is not kept" in said

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -63,3 +65,19 @@ def test_outputs_that_differ_in_case_only_are_rejected(tmp_path):
     (tmp_path / "Labels.csv").touch()
     with pytest.raises(InputError, match="two files cannot both be written"):
         atomic.check_apart([tmp_path / "labels.csv", tmp_path / "Labels.csv"], [])
+
+
+def test_processes_that_write_to_one_file_leave_a_complete_one_and_nothing_else(tmp_path):
+    program = (
+        "import sys; from covote.atomic import write_text\n"
+        "for _ in range(40): write_text('labels.csv', sys.argv[1] * 100_000)"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, letter], cwd=tmp_path, stderr=subprocess.PIPE)
+        for letter in "ab"
+    ]
+    while any(writer.poll() is None for writer in writers):
+        if (tmp_path / "labels.csv").exists():
+            assert (tmp_path / "labels.csv").read_text() in ("a" * 100_000, "b" * 100_000)
+    assert [writer.communicate()[1] for writer in writers] == [b"", b""]
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]

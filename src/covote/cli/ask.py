@@ -177,7 +177,8 @@ def share(part: float) -> str:
 
 
 def _converse(panel: Panel, rule: str, state: Path | None) -> None:
-    if state is not None and state.exists():
+    version = None if state is None else _version(state)
+    if state is not None and version is not None:
         asker = Asker.load(state)
         if asker.panel != panel:
             raise InputError(f"{state} belongs to another panel; give that one with --panel")
@@ -191,7 +192,22 @@ def _converse(panel: Panel, rule: str, state: Path | None) -> None:
             break
         waiting = _take_answer(asker, waiting[0], text)
         if state is not None:
+            if _version(state) not in (None, version):
+                raise InputError(
+                    f"another program has written {state} meanwhile, so the last answer is not kept; go on "
+                    "there, or end it and start again here"
+                )
             asker.save(state)
+            version = _version(state)
+
+
+def _version(state: Path) -> tuple[int, int, int] | None:
+    """Return what tells a state from the one that another process writes to its place; None if it is gone."""
+    try:
+        found = state.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _prompt(asker: Asker, question: Question) -> str:
