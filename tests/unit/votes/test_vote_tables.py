@@ -1,5 +1,6 @@
 import datetime
 import uuid
+from contextlib import suppress
 
 import duckdb
 import numpy as np
@@ -323,7 +324,7 @@ def test_columns_of_odd_types_next_to_wide_answers_are_ignored(tmp_path, kind, w
     table = pa.table({"item": ["x", "y"], "ann": ["cat", "cat"], "note": ODD[kind], "bob": ["dog", "cat"]})
     panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"]) if with_panel else None
     found = [Votes.from_table(table, panel)]
-    if kind != "months":  # which Parquet does not have
+    with suppress(pa.ArrowNotImplementedError):  # Parquet has no months; views of text came with pyarrow 21
         pq.write_table(table, tmp_path / "votes.parquet")
         found.append(Votes.load(tmp_path / "votes.parquet", panel))
     for votes in found:
