@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covote import Panel, bounds, design
+from covote import Panel, design
 from covote.cli.app import ADVANCED, COMMANDS, PANELS
 from covote.errors import InputError
 
@@ -220,17 +220,6 @@ def test_check_draws_the_graph_of_covered_pairs(covote, tmp_path):
     assert "4 pairs covered, 2 not (dashed)" in (tmp_path / "pairs.svg").read_text()
 
 
-def test_a_budget_can_be_spent_on_the_worst_case(covote, tmp_path):
-    pool = Panel.from_blocks(list("abcd"), ["ab", "cd", "abc", "bd"], cost=[1, 1, 2, 2])
-    pool.save(tmp_path / "pool.toml")
-    ran = covote("select", "pool.toml", "--budget", 2, "--goal", "worst-case", "--json")
-    assert json.loads(ran.out)["worst_case_accuracy"] == pytest.approx(0.75)
-    told = covote("select", "pool.toml", "--budget", 2, "--goal", "worst-case").out
-    assert "In the worst case 75% of the items still get the right label" in told
-    ran = covote("select", "pool.toml", "--goal", "worst-case")
-    assert (ran.status, "a goal says how to spend a budget; give a budget as well" in ran.err) == (2, True)
-
-
 def test_the_worst_of_several_losses_is_told_with_the_number_of_all_experts(covote):
     panel = design(37, 7)
     worst = [pairs for _, pairs in panel.survives().critical]
@@ -300,24 +289,6 @@ def test_new_experts_are_marked_in_the_picture(covote, tmp_path):
     assert "4 new: red" in Path("new.svg").read_text()
     axes = Panel.from_blocks(4, [[0, 1], [2, 3]]).plot(new=1)
     assert axes.images[0].get_array().tolist() == [[1, 1, 0, 0], [0, 0, 2, 2]]
-
-
-def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path):
-    pool = Panel.from_blocks(["a", "b", "c"], ["abc", "ab", "bc"], ["all", "x", "y"], [5, 1, 1])
-    pool.save(tmp_path / "pool.toml")
-    ran = covote(
-        "select", "pool.toml", "--budget", 4, "--accuracy", 0.9, "--plot-budget", "curve.svg", "--json"
-    )
-    assert ran.status == 0, ran.err
-    curve = json.loads(ran.out)["curve"]
-    assert [step["expert"] for step in curve] == [None, "x", "y", "all"]
-    assert [step["cost"] for step in curve] == [0, 1, 2, 7]
-    errors = [step["error"] for step in curve]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[1] == pytest.approx(min(1, bounds.confusion_bound(pool.only("x"), accuracy=0.9)))
-    assert "error at most" in (tmp_path / "curve.svg").read_text()
-    ran = covote("select", "pool.toml", "--plot-budget", "curve.svg")
-    assert (ran.status, "--plot-budget shows what a budget buys" in ran.err) == (2, True)
 
 
 def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):

@@ -100,7 +100,7 @@ ADVANCED = frozenset(
         "--odds", "--review-until", "--columns", "--save-stats", "--load-stats", "--format",
         "--engine", "--scheduler", "--workers", "--none", "--blank", "--duplicates", "--match",
         "--effort", "--seed", "--new-cost", "--noise", "--missing", "--batch", "--refresh",
-        "--delta", "--error", "--goal", "--plot-budget", "--sign-in-header", "--private-webhooks",
+        "--delta", "--error", "--sign-in-header", "--private-webhooks",
         "--public-url", "--database",
     )
 )  # fmt: skip

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from covote.cli import panel_summary, terminal
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, choice, number
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
 from covote.errors import InputError
 from covote.panel import Panel
-
-if TYPE_CHECKING:
-    from covote.covers import Spending
 
 
 def select(
@@ -38,18 +35,6 @@ def select(
         Path | None,
         typer.Option(help="With --budget: table of class frequencies (class, share) (default: uniform)."),
     ] = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            help="With --budget, what it should buy: the smallest average error, or the best worst case "
-            "(default: average).",
-            **choice("average", "worst-case"),
-        ),
-    ] = None,
-    plot_budget: Annotated[
-        Path | None,
-        typer.Option(help="With --budget: plot error bound against cost to this .png, .svg or .pdf file."),
-    ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -60,12 +45,9 @@ def select(
 
     Without a budget, the chosen experts still cover every pair of classes."""
     from covote.covers import select as select_panel
-    from covote.covers import spending
 
-    if plot_budget is not None and budget is None:
-        raise InputError("--plot-budget shows what a budget buys, so it needs a --budget")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    terminal.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, prior])
+    terminal.check_places(plot, panel=output_file, read=[panel_file, table, prior])
     pool = Panel.load(panel_file)
     model = _model(pool, accuracy, table, prior)
     with terminal.progress_bar() as progress:
@@ -75,20 +57,13 @@ def select(
             keep=_names(keep or [], pool),
             budget=budget,
             **model,
-            goal=goal,
             effort=effort,
             seed=seed,
             progress=progress,
         )
-    curve = None
-    if budget is not None and (as_json or plot_budget is not None):
-        curve = spending(pool, keep=_names(keep or [], pool), until=2 * budget, **model)
     if as_json:
-        steps = {} if curve is None else {"curve": _steps(curve)}
         share = {} if budget is None else {"worst_case_accuracy": panel_summary.worst_case(panel)}
-        terminal.say_json(
-            {**panel_summary.panel_dict(panel), "cost": float(panel.cost.sum()), **share, **steps}
-        )
+        terminal.say_json({**panel_summary.panel_dict(panel), "cost": float(panel.cost.sum()), **share})
     else:
         _tell(panel, pool, budget, model)
         if budget is not None:
@@ -96,10 +71,6 @@ def select(
         panel_summary.show_matrix(panel)
         panel_summary.say_redundancy(panel)
     panel_summary.save_panel(panel, output_file, plot, quiet=as_json)
-    if curve is not None and plot_budget is not None:
-        terminal.draw(curve.plot, plot_budget)
-        if not as_json:
-            terminal.say_written(plot_budget)
 
 
 def _is_number(text: str) -> bool:
@@ -130,12 +101,6 @@ def _model(pool: Panel, accuracy: str | None, table: Path | None, prior: Path | 
             )
         found["prior"] = [value / total for value in values]
     return found
-
-
-def _steps(curve: Spending) -> list[dict[str, Any]]:
-    """Return each expert in the order of spending, the cost so far, and the remaining error bound."""
-    spent = zip((None, *curve.names), curve.cost.tolist(), curve.error.tolist(), strict=True)
-    return [{"expert": name, "cost": cost, "error": error} for name, cost, error in spent]
 
 
 def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]) -> None:

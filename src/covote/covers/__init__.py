@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from covote.covers.budget import Spending, spending
 from covote.covers.completing import complete
 from covote.covers.designing import design
 from covote.covers.selecting import select
 
-__all__ = ["Spending", "complete", "design", "select", "spending"]
+__all__ = ["complete", "design", "select"]

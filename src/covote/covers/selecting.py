@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_accuracy, check_choice, check_count, check_prior
-from covote.bounds import best_lower_bound, worst_case_accuracy
+from covote.arguments import check_accuracy, check_count, check_prior
+from covote.bounds import best_lower_bound
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
 from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
@@ -29,11 +29,6 @@ PROVABLE = 5_000, 30_000
 
 SMALL_GAP = 0.2
 
-GOALS = ("average", "worst-case")
-
-MOST_TRIED = 5_000
-"""The most exchanges to examine for the worst case."""
-
 EASY = 300
 """Steps of the first local search, which solves easy problems."""
 
@@ -46,7 +41,6 @@ def select(
     budget: float | None = None,
     accuracy: Any = None,
     prior: ArrayLike | None = None,
-    goal: str | None = None,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
@@ -69,10 +63,6 @@ def select(
     accuracy, prior
         With a budget: how often experts are right inside their expertise (one number, default 1; one per
         expert; or by name), and the probability of every class. See :func:`covote.bounds.confusion_bound`.
-    goal
-        With a budget: "average" (default), the smallest bound on the error if all answers of experts outside
-        their expertise are equally likely; or "worst-case", the most items that can be recovered whatever
-        they answer (:func:`covote.bounds.worst_case_accuracy`), found by exchanges from the first choice.
     effort
         "fast", "normal" (up to about 5 seconds) or "max" (a minute).
     seed
@@ -98,12 +88,8 @@ def select(
     check_count(seed, "seed", 0)
     panel = panel.present
     required = _required(panel, keep)
-    if goal is not None:
-        check_choice("goal", goal, GOALS)
-        if budget is None:
-            raise InputError("a goal says how to spend a budget; give a budget as well")
     if budget is not None:
-        return _within(panel, budget, redundancy, required, accuracy, prior, goal, effort, progress)
+        return _within(panel, budget, redundancy, required, accuracy, prior, effort, progress)
     if accuracy is not None or prior is not None:
         raise InputError("accuracy and prior say how to spend a budget; give a budget as well")
     _check_cover(panel, redundancy)
@@ -134,7 +120,7 @@ def select(
 
 def _within(
     panel: Panel, budget: float, redundancy: int, required: Flags, accuracy: Any, prior: ArrayLike | None,
-    goal: str | None, effort: str, progress: Progress | None,
+    effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
     """Return the experts within a budget who have the smallest bound on the error."""
     if redundancy != 1:
@@ -147,41 +133,12 @@ def _within(
     rates = check_accuracy(1.0 if accuracy is None else accuracy, panel)
     pool = Pool(panel, float(budget), rates, check_prior(prior, len(panel.classes)))
     found = afford(pool, required, effort, progress)
-    chosen, error = found.chosen, found.error
-    if goal == "worst-case":
-        chosen = _exchanged(panel, pool, chosen, required)
-        error = float(pool.weights(chosen).sum() / 2)
-    error, lower = min(1.0, error), min(1.0, found.lower)
+    error, lower = min(1.0, found.error), min(1.0, found.lower)
     if error - lower <= 1e-12:
         lower = error
-    result = panel.only(*(panel.names[i] for i in np.flatnonzero(chosen)))
+    result = panel.only(*(panel.names[i] for i in np.flatnonzero(found.chosen)))
     how = f"greedy choices and exchanges within a budget of {budget:g}"
     return result.with_certificate(Certificate(error, lower, "submodular", how, int(result.covers())))
-
-
-def _exchanged(panel: Panel, pool: Pool, chosen: Flags, required: Flags) -> Flags:
-    """Add and exchange experts while that raises the accuracy in the worst case."""
-
-    def guaranteed(some: Flags) -> float:
-        return worst_case_accuracy(Panel(panel.classes, panel.knows[some]))
-
-    best, tried = guaranteed(chosen), 0
-    better: Flags | None = chosen
-    while better is not None:
-        chosen, better = better, None
-        for out in (None, *np.flatnonzero(chosen & ~required).tolist()):
-            base = chosen.copy()
-            if out is not None:
-                base[out] = False
-            for new in np.flatnonzero(pool.fits(base)).tolist():
-                tried += 1
-                if new == out or tried > MOST_TRIED or best >= 1:
-                    continue
-                some = base.copy()
-                some[new] = True
-                if (share := guaranteed(some)) > best + 1e-9:
-                    best, better = share, some
-    return chosen
 
 
 def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None) -> tuple[Flags, float, str]:
