@@ -1,15 +1,20 @@
 """Wheels, and environments in which there is nothing else."""
 
+import email
 import importlib.metadata as metadata
 import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from readme_renderer import markdown
+
+ROOT = Path(__file__).parents[1]
 
 
 def build(project, folder):
@@ -51,9 +56,33 @@ def install(wheels, environment, also=()):
 
 def requirements(wheel):
     """Return what a wheel says that it requires."""
+    return metadata_of(wheel).get_all("Requires-Dist")
+
+
+def metadata_of(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (about,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        return re.findall(r"^Requires-Dist: (.*)$", archive.read(about).decode(), re.MULTILINE)
+        return email.message_from_string(archive.read(about).decode())
+
+
+def check_index_page(wheel):
+    """Check that what a package index shows has a picture, and links only to files that exist."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    repository = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    shown = metadata_of(wheel)
+    urls = dict(one.split(", ") for one in shown.get_all("Project-URL"))
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
+
+    html = markdown.render(shown.get_payload())
+    links = re.findall(r'(?:href|src)="(?!#)([^"]*)"', html)  # newer versions link headings to themselves
+    pictures = re.findall(r'src="([^"]*)"', html)
+    assert pictures
+    assert [one for one in pictures if not re.search(r"/raw/.*\.png$", one)] == []
+    assert [link for link in links if not link.startswith("https://")] == []
+    for link in [*links, *urls.values()]:
+        file = re.fullmatch(re.escape(repository) + r"/(?:blob|raw)/v[\d.]+/(.*)", link)
+        assert file or not link.startswith(f"{repository}/") or link == f"{repository}/issues", link
+        assert not file or (ROOT / file[1]).is_file(), link
 
 
 def closure(requires):

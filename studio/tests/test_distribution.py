@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import covote
-from tests.wheels import build, install
+from tests.wheels import build, check_index_page, install
 
 STUDIO = Path(__file__).parents[1]
 PROJECT = tomllib.loads((STUDIO / "pyproject.toml").read_text())["project"]
@@ -67,10 +67,18 @@ def test_the_studio_uses_public_names_of_covote_only():
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheels")
-    wheels = [build(STUDIO.parent, folder), build(STUDIO, folder)]
-    return install(wheels, tmp_path_factory.mktemp("environment"))
+def wheel(tmp_path_factory):
+    return build(STUDIO, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def programs(wheel, tmp_path_factory):
+    library = build(STUDIO.parent, tmp_path_factory.mktemp("library"))
+    return install([library, wheel], tmp_path_factory.mktemp("environment"))
+
+
+def test_a_package_index_shows_the_readme_with_addresses_that_exist(wheel):
+    check_index_page(wheel)
 
 
 def test_both_wheels_serve_the_example_in_an_empty_environment(programs, tmp_path):

@@ -1,17 +1,14 @@
 """What a stranger installs: the wheel, with what it requires and nothing else."""
 
-import email
 import re
 import subprocess
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-from readme_renderer import markdown
 
 from tests.pages import PAGES, ROOT, files, run_commands
-from tests.wheels import build, install
+from tests.wheels import build, check_index_page, install
 
 
 @pytest.fixture(scope="module")
@@ -90,19 +87,4 @@ def test_messages_name_nothing_that_the_wheel_lacks(wheel):
 
 
 def test_a_package_index_shows_the_readme_with_addresses_that_exist(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (about,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        shown = email.message_from_string(archive.read(about).decode())
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    repository = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
-    urls = dict(one.split(", ") for one in shown.get_all("Project-URL"))
-    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
-
-    html = markdown.render(shown.get_payload())
-    links = re.findall(r'(?:href|src)="(?!#)([^"]*)"', html)  # newer versions link headings to themselves
-    assert any(link.endswith(".png") for link in links)
-    assert [link for link in links if not link.startswith("https://")] == []
-    for link in [*links, *urls.values()]:
-        file = re.fullmatch(re.escape(repository) + r"/(?:blob|raw)/v[\d.]+/(.*)", link)
-        assert file or not link.startswith(f"{repository}/") or link == f"{repository}/issues", link
-        assert not file or (ROOT / file[1]).is_file(), link
+    check_index_page(wheel)
