@@ -36,11 +36,15 @@ def hospital(path, *, cases=120, twice=False):
     knows, answers = book.add_worksheet("Who knows what"), book.add_worksheet("Answers")
     book.add_worksheet("Tabelle3")
     knows.merge_range(0, 0, 0, 4, "Dermatology panel 2026, version 3")
-    knows.write_row(2, 0, ["Doctor", "Clinic", *DIAGNOSES, "Comment"])
+    knows.merge_range(1, 2, 1, 5, "tumours")
+    knows.merge_range(1, 6, 1, 7, "inflammation")
+    knows.write_row(2, 0, ["Doctor", "Clinic", *DIAGNOSES, "Comment", "left"])
     for row, (doctor, letters) in enumerate(DOCTORS.items(), start=3):
         ticks = ["x" if name[0] in letters else "" for name in DIAGNOSES]
-        left = "left in May" if doctor == ABSENT else ""
-        knows.write_row(row, 0, [doctor, "North" if row % 2 else "South", *ticks, left])
+        name = "Dr. Fay" if twice and doctor == "Prof. Cho" else doctor
+        left = "May 2026" if doctor == ABSENT else ""
+        knows.write_row(row, 0, [name, "North" if row % 2 else "South", *ticks, "", left])
+    knows.write(4, 8, "part time")
     knows.write(len(DOCTORS) + 5, 0, "x = sees such cases every week")
     head = ["Case", "Date", "Age", "Sex", *DOCTORS, "Histology", "Comment"]
     head[4] = "dr anna meyer "
@@ -75,6 +79,7 @@ def test_a_hospitals_workbook_becomes_labels_review_list_and_report(tmp_path, co
     said = covote("start", tmp_path / "study.xlsx").out
     assert "9 experts and 6 classes" in said
     assert "'Clinic' has no ticks" in said
+    assert f"left: {ABSENT}" in said
     assert "gold items: column 'Histology'" in said
     assert "'Naevvus' as 'Naevus'" in said
     assert 'read as no answer: "don\'t know"' in said
@@ -86,12 +91,19 @@ def test_a_hospitals_workbook_becomes_labels_review_list_and_report(tmp_path, co
     assert np.mean(right) > 0.85
 
 
-def test_two_columns_with_one_name_are_the_only_correction_by_hand(tmp_path, covote):
-    hospital(tmp_path / "study.xlsx", twice=True)
-    ended = covote("start", tmp_path / "study.xlsx")
+def test_two_people_with_one_name_are_the_only_correction_by_hand(tmp_path, covote):
+    study = tmp_path / "study.xlsx"
+    hospital(study, twice=True)
+    ended = covote("start", study)
     assert ended.status == 2
-    assert "two columns 'Dr. Fay'" in ended.err
+    assert "expert 'Dr. Fay' appears twice (rows 6, 9)" in ended.err
+    assert "#Answers has two columns 'Dr. Fay'" in ended.err
     assert not (tmp_path / "study-labels").exists()
+    book = openpyxl.load_workbook(study)
+    book["Who knows what"]["A6"] = book["Answers"]["G3"] = "Dr. Fay (North)"
+    book.save(study)
+    assert "left: Dr. Ivo Zott" in covote("start", study).out
+    assert len(labels_of(tmp_path / "study-labels")) == 120
 
 
 @pytest.mark.parametrize("sheet", ["Answers", "answers"])

@@ -71,7 +71,7 @@ def read_gold(
         name, row = next(iter(wrong.items()))
         near = classes.suggestion(name)
         others = [f"{shown(other)} (row {n})" for other, n in wrong.items()][1:]
-        more = f"; nor are {some_of(others)}" if others else ""
+        more = f"; nor {'is' if len(others) == 1 else 'are'} {some_of(others)}" if others else ""
         raise InputError(
             f"{source.path}, row {row}: {shown(name)} is not a class of the panel{near}{more}; correct it or "
             "remove the row"

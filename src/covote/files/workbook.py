@@ -71,9 +71,6 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
             "expert, a column for each class, and an x where the expert knows the class, with nothing "
             "else on it"
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        panel = Panel.load(f"{path}#{knows}")
     rest = {name: rows for name, rows in sheets.items() if name != knows}
     answered = answers_sheet(rest)
     if answered is None:
@@ -81,6 +78,9 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
             f"{path} has no sheet of answers (it has: {listed}); add one with a row for each item and a "
             "column for each expert, with nothing else on it"
         )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        panel = _load_panel(path, knows, answered, sheets[answered])
     _refuse_several(path, rest, panel)
     experts, classes = panel.knows.shape
     notes = [f"sheet {knows!r}: {experts} experts and {classes} classes"]
@@ -140,6 +140,23 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     reading = ReadOptions(unknown="drop", gold_column=column, rename=meanings | spelled)
     gold = answers if column is not None else None if golden is None else f"{path}#{golden}"
     return Workbook(panel, answers, gold, reading, tuple(notes))
+
+
+def _load_panel(path: str | os.PathLike[str], knows: str, answered: str, answers: Sequence[Row]) -> Panel:
+    """Load the panel; report its problems together with names that head several columns of answers."""
+    head = answers[heading_row(answers)]
+    problems = [
+        f"{path}#{answered} has two columns {name!r}; name each as in the sheet {knows!r}"
+        for name in dict.fromkeys(head)
+        if name and head.count(name) > 1
+    ]
+    try:
+        panel = Panel.load(f"{path}#{knows}")
+    except InputError as error:
+        problems.insert(0, str(error))
+    if problems:
+        raise InputError("; ".join(problems))
+    return panel
 
 
 def _refuse_several(path: str | os.PathLike[str], sheets: Mapping[str, Sequence[Row]], panel: Panel) -> None:

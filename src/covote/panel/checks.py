@@ -75,7 +75,7 @@ def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
                 f"{what} name {name!r} cannot be written as UTF-8; choose another name"
             ) from error
         if name in known:
-            raise InputError(f"{what} name {name!r} appears twice; names must be unique")
+            raise InputError(f"{what} name {name!r} appears twice; give each a name of its own")
         known[name] = None
     return tuple(known)
 

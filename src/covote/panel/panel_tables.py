@@ -112,9 +112,14 @@ def _is_level(cell: str) -> bool:
 
 
 def _without_titles(rows: CellRows) -> CellRows:
-    while len(rows) > 2 and (_is_title(rows[0]) or _are_groups(*rows[:2])) and _begins_a_table(rows[1:]):
+    while len(rows) > 2 and _stands_above(*rows[:2]) and _begins_a_table(rows[1:]):
         rows = without_empty(rows[1:])
     return rows
+
+
+def _stands_above(row: list[str], head: list[str]) -> bool:
+    """Whether a row is a title, or has the names of groups of columns."""
+    return _is_title(row) or _are_groups(row, head)
 
 
 def _is_title(row: list[str]) -> bool:
@@ -129,7 +134,7 @@ def _are_groups(row: list[str], head: list[str]) -> bool:
 def _begins_a_table(rows: CellRows) -> bool:
     """Whether rows after a title begin a table: a matrix, or a heading that names its columns."""
     called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
-    below = len(rows) > 2 and _is_title(rows[0]) and _begins_a_table(rows[1:])
+    below = len(rows) > 2 and _stands_above(*rows[:2]) and _begins_a_table(rows[1:])
     return _is_matrix(rows) or (called and not _is_title(rows[0])) or below
 
 
@@ -270,6 +275,7 @@ def matrix(rows: CellRows, cost: int | None, left: int | None) -> dict[str, Any]
     columns = [c for c in range(1, len(head)) if c not in (cost, left)]
     problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
     problems += [f"row {n} has no expert in the first column" for n, row in _numbered(body) if not row[0]]
+    problems += _repeated(body)
     for c in columns:
         wrong = {row[c]: n for n, row in reversed([*_numbered(body)]) if not _is_mark(row[c])}
         if wrong:
@@ -291,6 +297,18 @@ def matrix(rows: CellRows, cost: int | None, left: int | None) -> dict[str, Any]
             expert["left"] = True
         experts.append(expert)
     return {"classes": [name_of(head[c]) for c in columns], "experts": experts}
+
+
+def _repeated(body: CellRows) -> list[str]:
+    """Return a sentence for each expert who has several rows."""
+    places: dict[str, list[int]] = {}
+    for number, row in _numbered(body):
+        places.setdefault(row[0], []).append(number)
+    return [
+        f"expert {name!r} appears twice (rows {some_of(rows)}); give each person a name of their own"
+        for name, rows in places.items()
+        if name and len(rows) > 1
+    ]
 
 
 def _without_totals(rows: CellRows) -> CellRows:
