@@ -238,7 +238,10 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
 
 
 def _with_percent(labels: Labels) -> pa.Array:
-    """Return the classes that each item may be, with their probabilities: "robin 59% | magpie 34%"."""
+    """Return the classes that each item may be, with their probabilities: "robin 59% | magpie 34%".
+
+    For an item without a label, the most probable class is among them even if nobody has named it.
+    """
     assert labels.found_proba is not None
     percent = np.clip(np.rint(100 * labels.found_proba), 0, 99).astype(np.int64)
     percent[labels.found_proba >= 1] = 100
@@ -250,9 +253,11 @@ def _with_percent(labels: Labels) -> pa.Array:
             best, labels.tied.tolist(), labels.runner_up_index.tolist(), strict=True
         )
     ]
+    likeliest = labels.found_proba.argmax(axis=1)
+    first = np.where(labels.index >= 0, labels.index, likeliest)
     listed = [
         [k for k in dict.fromkeys([label, *some]) if k >= 0]
-        for label, some in zip(labels.index.tolist(), others, strict=True)
+        for label, some in zip(first.tolist(), others, strict=True)
     ]
     shown = (
         sorted(some, key=lambda k: -int(percent[n, k])) if labels.index[n] < 0 else some
