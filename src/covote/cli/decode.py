@@ -129,7 +129,7 @@ def decode(
     if as_json:
         terminal.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
     elif not streams.to_stdout:
-        outcomes.tell(outcome, time.monotonic() - started, method)
+        outcomes.tell(outcome, time.monotonic() - started, method, review)
         terminal.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
             terminal.say("Labels were not saved; add -o labels.csv to save them.")

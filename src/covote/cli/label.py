@@ -210,7 +210,7 @@ def label(
             "order, which must not change; name the column with --id."
         )
     run_summary.tell(found, ask)
-    outcomes.tell(found.outcome, time.monotonic() - started, method)
+    outcomes.tell(found.outcome, time.monotonic() - started, method, review)
     terminal.say_written(output_file, proba, report, review)
     terminal.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)

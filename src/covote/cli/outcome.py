@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,7 @@ def _gold(score: GoldScore) -> dict[str, Any]:
         "high": float(high),
         "learned": score.learned,
         "refutes": score.refutes,
+        "doubtful": score.doubtful,
     }
 
 
@@ -78,8 +80,8 @@ def _uncovered(outcome: Outcome) -> int | None:
     return outcome.panel.count_uncovered() if few else None
 
 
-def tell(outcome: Outcome, seconds: float, method: str) -> None:
-    """Print the outcome for people; `method` is the one that was asked for."""
+def tell(outcome: Outcome, seconds: float, method: str, review: Path | None = None) -> None:
+    """Print the outcome for people; `method` is the one that was asked for, `review` the list written."""
     terminal.say_notes(outcome.all_notes())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
@@ -108,7 +110,7 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
     if outcome.method != "majority" and outcome.items > outcome.unlabelled:
         terminal.say(_next_to_majority(outcome.otherwise_by_majority))
     if outcome.calibrated:
-        terminal.say(_to_review(outcome.expected_errors))
+        terminal.say(_to_review(outcome.expected_errors, review))
         if outcome.gold is None and outcome.expected_errors.expected > max(0.5, DOUBTFUL * outcome.items):
             terminal.say(
                 "This rests on the answers alone: about five gold items per class, drawn at random, would "
@@ -151,8 +153,8 @@ def _unreliable(report: ExpertReport) -> str:
     return f"Possibly unreliable, by how often they agree with the label in their field: {named}{usual}."
 
 
-def _to_review(doubt: ExpectedErrors) -> str:
-    """Say how many labels are expected to be wrong, and how many items to look at."""
+def _to_review(doubt: ExpectedErrors, review: Path | None) -> str:
+    """Say how many labels are expected to be wrong, how many items to look at, and where they are listed."""
     labels = doubt.items - doubt.open
     if doubt.expected < 0.5:
         sentence = f"Probably fewer than one of {labels:,} labels is wrong."
@@ -172,7 +174,9 @@ def _to_review(doubt: ExpectedErrors) -> str:
     items = f"all {first:,} items" if first == doubt.items > 1 else f"the {items}"
     this = "wrong and missing labels" if doubt.open else "this"
     rest = "".join(f", checking {number:,} to {error:.0%}" for number, error in more)
-    return f"{sentence} Checking {items} should bring {this} to {left:.0%}{rest} (--review FILE)."
+    return (
+        f"{sentence} Checking {items} should bring {this} to {left:.0%}{rest} ({review or '--review FILE'})."
+    )
 
 
 def _rounded(share: float) -> str:

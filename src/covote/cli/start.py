@@ -50,8 +50,9 @@ def start(
         outcome = decode_file(
             study.answers, chosen, study.panel, gold=known or None, reading=study.reading, progress=progress
         )
-    outcomes.tell(outcome, time.monotonic() - started, "learned")
+    outcomes.tell(outcome, time.monotonic() - started, "learned", review)
     terminal.say_written(labels, review, report)
     terminal.say(
-        f"Next: open {report}; fill in the column label of {review} for its first items, and run this again."
+        f"Next: open {report}. Fill in the column label of {review} for the first items, save it, and run "
+        "this again: your labels count as known."
     )

@@ -155,9 +155,11 @@ def with_gold(
     answered = np.diff(ragged.indptr) > 0
     found = np.where(answered, (labels.index if held_out is None else held_out)[rows], -1)
     expected = variance = math.nan
+    doubtful = False
     if labels.found_evidence is not None:
         confidence = labels.confidence[rows][found >= 0].astype(np.float64)
         expected, variance = float(confidence.sum()), float((confidence * (1 - confidence)).sum())
+        doubtful = _more_doubtful(labels, rows)
     score = GoldScore(
         int(answered.sum()),
         int((found == truth).sum()),
@@ -167,8 +169,19 @@ def with_gold(
         int((found >= 0).sum()),
         expected,
         variance,
+        doubtful,
     )
     return labels.with_given(rows, truth, score)
+
+
+def _more_doubtful(labels: Labels, rows: NDArray[np.int64]) -> bool:
+    """Whether items are less sure than the others by more than a random choice of as many would be."""
+    sure = np.where(labels.index >= 0, labels.confidence, 0.0).astype(np.float64)
+    others = np.delete(sure, rows)
+    if not len(others) or not len(rows):
+        return False
+    by_chance = others.std() / math.sqrt(len(rows))
+    return float(others.mean() - sure[rows].mean()) > max(0.02, 3 * by_chance)
 
 
 def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -197,10 +210,14 @@ def gold_sentence(score: GoldScore) -> str:
     low, high = wilson(score.right, score.known)
     share = score.right / max(score.known, 1)
     items = "gold item" if score.known == 1 else f"{score.known:,} gold items"
-    text = (
-        f"Measured on your {items}: {score.right:,} right ({share:.0%}; 95% interval {100 * low:.0f} to "
-        f"{100 * high:.0f}%)."
-    )
+    found = f"{score.right:,} right ({share:.0%}"
+    if score.doubtful:
+        text = (
+            f"Of your {items}, which are more doubtful than the others, the answers alone get {found}); "
+            "expect more of the others."
+        )
+    else:
+        text = f"Measured on your {items}: {found}; 95% interval {100 * low:.0f} to {100 * high:.0f}%)."
     if score.learned:
         text += " The method learned from these very items, so others may do worse (covote compare)."
     if score.refutes:

@@ -156,7 +156,7 @@ def decode_votes(
         raise no_statistics(method)
     outcome = Outcome(votes, fitted(votes), method, fitted.statistics, findings=fitted.notes)
     output.save(outcome, partial(decoder.proba, weights=fitted.weights) if estimates(decoder) else None)
-    if gold is None or method != "learned":
+    if gold is None or method != "learned" or (outcome.gold is not None and outcome.gold.doubtful):
         return outcome
     some = dict(islice(gold.items(), _RIVALS))
     return replace(outcome, better=better_than_default(_to_compare(votes, some), some, fitted))

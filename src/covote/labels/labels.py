@@ -76,6 +76,9 @@ class GoldScore:
     labelled, expected, variance
         How many of these items the votes alone gave a label; how many of these labels the confidence expected
         to be right, and the variance of that number. NaN for a method that gives no confidence.
+    doubtful
+        Whether these items are more doubtful than the others, as those of a review list are, so that they do
+        not show how many of the others are right.
     """
 
     known: int
@@ -86,6 +89,7 @@ class GoldScore:
     labelled: int = 0
     expected: float = math.nan
     variance: float = math.nan
+    doubtful: bool = False
 
     @property
     def refutes(self) -> bool:
@@ -112,6 +116,7 @@ class GoldScore:
             self.labelled + other.labelled,
             self.expected + other.expected,
             self.variance + other.variance,
+            self.doubtful or other.doubtful,
         )
 
 

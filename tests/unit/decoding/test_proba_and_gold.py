@@ -136,6 +136,19 @@ def test_the_sentence_says_when_a_method_learned_from_the_items():
     assert "learned from these very items" in gold_sentence(labels.gold)
 
 
+def test_a_filled_in_review_list_is_no_measurement_of_the_other_items():
+    votes, truth = plain_votes(300)
+    first = np.argsort(np.where(decode(votes).index < 0, 0, decode(votes).confidence), kind="stable")[:60]
+    doubtful = decode(votes, gold={int(n): int(truth[n]) for n in first}).gold
+    assert doubtful.doubtful
+    assert "more doubtful than the others" in gold_sentence(doubtful)
+    assert "interval" not in gold_sentence(doubtful)
+    random = decode(votes, gold={n: int(truth[n]) for n in range(60)}).gold
+    assert not random.doubtful
+    assert "95% interval" in gold_sentence(random)
+    assert not decode(votes, gold=truth).gold.doubtful  # there are no others
+
+
 def test_no_label_is_agreed_where_another_class_is_more_probable_after_calibration():
     """Gold items that are mostly labelled wrongly lower the confidence of all labels below that of others."""
     votes, truth = soft_votes(600)
