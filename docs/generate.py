@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ ROOT = HERE.parent
 FIGURES = re.compile(r"(<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 
 READING = "How the answers are read"  # the heading of these options in --help
+SEVERAL = 3  # an option that this many commands have is described once
 
 FIRST = """\
 ## Exit status
@@ -54,6 +56,15 @@ def cli_reference() -> str:
     """Return every command with its arguments and options."""
     group = typer.main.get_command(app)
     context = typer.Context(group)
+    # covote-studio documents its own options
+    commands = {name: command for name, command in _commands(group, context) if name != "studio"}
+    options = {
+        name: [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+        for name, command in commands.items()
+    }
+    reading = {_row(p): p for p in options["decode"] if p.rich_help_panel == READING}
+    counts = Counter(_row(p) for found in options.values() for p in found)
+    shared = {_row(p): p for found in options.values() for p in found if counts[_row(p)] >= SEVERAL}
     lines = [
         "# Command line",
         "",
@@ -67,14 +78,17 @@ def cli_reference() -> str:
         "",
         "| option | meaning |",
         "|---|---|",
-        *_reading_options(group, context),
+        *reading,
+        "",
+        "## Options of several commands",
+        "",
+        "| option | meaning |",
+        "|---|---|",
+        *(row for row in shared if row not in reading),
         "",
     ]
-    for name, command in _commands(group, context):
-        if name == "studio":  # covote-studio documents its own options
-            continue
+    for name, command in commands.items():
         arguments = [p for p in command.params if p.param_type_name == "argument" and not p.hidden]
-        options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
         lines += [
             f"## `covote {name}`",
@@ -86,17 +100,16 @@ def cli_reference() -> str:
         ]
         lines += ["| argument or option | meaning |", "|---|---|"]
         lines += [f"| `{_metavar(p)}` | {p.help} |" for p in arguments]
-        lines += [_row(p) for p in options if p.rich_help_panel != READING]
-        if any(p.rich_help_panel == READING for p in options):
-            lines.append("| the [reading options](#reading-options) | how the table of answers is read |")
+        lines += [row for row in map(_row, options[name]) if row not in reading and row not in shared]
+        also = [f"`{p.opts[0]}`" for p in options[name] if _row(p) in shared and _row(p) not in reading]
+        if also:
+            lines.append(f"| {', '.join(also)} | as in [several commands](#options-of-several-commands) |")
+        read = [f"`{p.opts[0]}`" for p in options[name] if _row(p) in reading]
+        if read:
+            names = "all" if len(read) == len(reading) else ", ".join(read)
+            lines.append(f"| {names} | of the [reading options](#reading-options) |")
         lines += ["", "```sh", *EXAMPLES[name], "```", ""]
     return "\n".join(lines)
-
-
-def _reading_options(group: Any, context: typer.Context) -> list[str]:
-    """Return the options that every command that reads answers has, as rows of a table."""
-    command = group.get_command(context, "decode")
-    return [_row(p) for p in command.params if getattr(p, "rich_help_panel", None) == READING]
 
 
 def _row(option: Any) -> str:
