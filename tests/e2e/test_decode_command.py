@@ -128,7 +128,7 @@ def test_columns_of_other_names(covote, files):
 
 def test_json_summary(covote, files):
     data = json.loads(covote("decode", "votes.csv", "--panel", "panel.toml", "--json").out)
-    assert (data["items"], data["votes"], data["agreed"], data["in_doubt"]) == (3, 12, 3, [])
+    assert (data["items"], data["answers"], data["agreed"], data["unreliable"]) == (3, 12, 3, [])
     assert [expert["name"] for expert in data["experts"]] == ["dr-lee", "dr-ng", "ann", "bob"]
 
 
@@ -420,8 +420,8 @@ def test_duplicates_by_choice(covote, files):
     ("text", "names"),
     [
         ("", ["is empty: it has no rows"]),
-        ("item,expert,label\n", ["no votes"]),
-        ("photo,dr-lee,ann\n", ["has no votes: it has no rows"]),
+        ("item,expert,label\n", ["no answers"]),
+        ("photo,dr-lee,ann\n", ["has no answers: it has no rows"]),
         ("1,eye,eye\n2,eye,ear\n", ["two columns 'eye'", "add a first row with the names of the columns"]),
         ("thing,part,expert,label\n1,2,ann,eye\n", ["may be the item: thing, part", "--item"]),
         ("item,expert\n1,ann\n", ["no column 'label'"]),

@@ -108,7 +108,7 @@ def test_a_table_of_names_is_written_with_suggestions(covote, files):
         in ran.out
     )
     rows = (files / "names.csv").read_text().splitlines()
-    assert rows == ["votes,panel", "bobb,?", "who,?", "skinn,skin"]
+    assert rows == ["answers,panel", "bobb,?", "who,?", "skinn,skin"]
     ran = covote("check", "panel.toml", "votes.csv", "--rename", "names.csv")
     assert ran.status == 2
     assert "'?' (for 'bobb'), '?' (for 'who')" in ran.out

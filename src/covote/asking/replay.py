@@ -73,7 +73,7 @@ def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:
     An answer that is not in the votes counts as no answer.
     """
     if not len(votes):
-        raise InputError("there are no votes to replay; give a table with at least one item")
+        raise InputError("there are no answers to replay; give a table with at least one item")
     truth = _truth(votes, gold)
     full = decode(votes, evidence=False).index
     names = ["elimination", "vote"] + (["repair"] if votes.panel.covers(3) else [])

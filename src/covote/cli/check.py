@@ -190,7 +190,7 @@ def _write_names(path: Path, names: dict[str, Name | None]) -> None:
     """Write a table for --rename: names in the answers, and the names of the panel that may be meant."""
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["votes", "panel"])
+        table.writerow(["answers", "panel"])
         table.writerows([old, "?" if new is None else str(new)] for old, new in names.items())
 
 

@@ -23,11 +23,11 @@ def docs(
     page: Annotated[
         str | None,
         typer.Argument(
-            help="Page to show, by its name in the list, or a word to look for (default: the list)."
+            help="Page to show, by its name in the list, or a word to search for (default: the list)."
         ),
     ] = None,
 ) -> None:
-    """Show a page of the documentation, or look for a word."""
+    """Show a page of the documentation, or search for a word."""
     chapters = read_chapters()
     if page is None:
         for chapter, pages in chapters.items():

@@ -75,8 +75,8 @@ def label(
     ask: Annotated[
         str,
         typer.Option(
-            help="Which experts to ask: everyone; doubtful: by cost, each only about items that cheaper ones "
-            "leave in doubt; adaptive: one after another, until no further answer can change the vote.",
+            help="Which experts to ask: everyone; doubtful: by cost, each only about items on which cheaper "
+            "ones do not agree; adaptive: one after another, until no further answer can change the vote.",
             **(choice("everyone", "doubtful", "adaptive") | {"metavar": "HOW"}),
         ),
     ] = "everyone",

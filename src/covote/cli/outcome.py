@@ -30,11 +30,11 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     gold = outcome.gold
     return {
         "items": outcome.items,
-        "votes": outcome.votes.answers,
+        "answers": outcome.votes.answers,
         "labelled": outcome.items - outcome.unlabelled,
         "otherwise_by_majority": outcome.otherwise_by_majority,
         **dict(zip(STATUSES, outcome.statuses.tolist(), strict=True)),
-        "in_doubt": report.unreliable(),
+        "unreliable": report.unreliable(),
         "notes": [*outcome.unanswered_experts(), *outcome.notes, *outcome.findings],
         "review": _review(outcome),
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),

@@ -232,7 +232,7 @@ def no_gold(gold: Gold) -> InputError:
     """Return the error that none of the gold items has votes."""
     return InputError(
         f"none of the {len(gold):,} items whose class is known has votes (known: "
-        f"{some_of(list(map(repr, gold)))}); name them as in the votes"
+        f"{some_of(list(map(repr, gold)))}); name them as in the answers"
     )
 
 

@@ -94,7 +94,7 @@ def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: ReadOptions) 
     votes = client.compute([read(part) for part in shuffled.to_delayed()])
     sizes = client.gather(client.map(len, votes))
     if not any(sizes):
-        raise InputError("there are no votes: the files have no rows")
+        raise InputError("there are no answers: the files have no rows")
     return [some for some, size in zip(votes, sizes, strict=True) if size]
 
 

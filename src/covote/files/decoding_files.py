@@ -172,8 +172,8 @@ def _to_compare(votes: Votes, gold: Mapping[Any, Name]) -> Votes:
 def no_statistics(method: str) -> InputError:
     """Return the error for a method that has no statistics to save."""
     return InputError(
-        f"method {method!r} learns nothing from the votes with these options, so there are no statistics to "
-        "save; leave out --save-stats, or choose another --method"
+        f"method {method!r} learns nothing from the answers with these options, so there are no statistics "
+        "to save; leave out --save-stats, or choose another --method"
     )
 
 

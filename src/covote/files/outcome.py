@@ -36,7 +36,7 @@ class Outcome:
     method
         The name of the method.
     statistics
-        What was learned about the experts; None for methods that learn nothing from the votes.
+        What was learned about the experts; None for methods that learn nothing from the answers.
     notes
         How the file was read, where that is not obvious.
     dropped
@@ -169,13 +169,13 @@ class Outcome:
         return [*self.unanswered_experts(), *([dropped] if dropped else [])]
 
     def unanswered_experts(self) -> list[str]:
-        """Name the experts of the panel who have no answer among the votes."""
+        """Name the experts of the panel who have no answer."""
         lost = [str(name) for name, n in zip(self.panel.names, self.answers.tolist(), strict=True) if not n]
         if not lost or len(lost) == len(self.panel):
             return []
         return [
-            f"no answer from {some_of(lost)} was counted; if there should be any, check how the votes spell "
-            "the name"
+            f"no answer from {some_of(lost)} was counted; if there should be any, check how the answers "
+            "spell the name"
         ]
 
 

@@ -124,7 +124,7 @@ class GoldScore:
 class Labels:
     """One label per item, with the evidence for and against it.
 
-    Labels are plain arrays: they can be pickled, and they keep no votes in memory except those on tied items.
+    Labels are plain arrays: they can be pickled, and of the answers they keep only those on tied items.
 
     Attributes
     ----------

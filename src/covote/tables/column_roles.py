@@ -122,7 +122,7 @@ def find_columns(
     """
     if {"label", "confidence", "violations", "status"} <= set(names):
         raise InputError(
-            "this is a file of labels, as covote writes them; give the votes (item, expert, label) that "
+            "this is a file of labels, as covote writes them; give the answers (item, expert, label) that "
             "they came from"
         )
     chosen = _checked(names, given)
@@ -175,7 +175,7 @@ def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
             near = [other for other in names if fold_accents(other) == fold_accents(name)]
             if len(near) != 1:
                 raise InputError(
-                    f"the votes have no column {name!r}{did_you_mean(name, names)}; they have: "
+                    f"the answers have no column {name!r}{did_you_mean(name, names)}; they have: "
                     f"{some_of(names)}"
                 )
             name = near[0]

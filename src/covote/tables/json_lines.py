@@ -37,7 +37,8 @@ class DepthLimitedStream:
         bounds = np.concatenate([[0], np.searchsorted(opened, ends), [len(opened)]])
         if np.diff(bounds).max() > DEEPEST and _depth(lines) > DEEPEST:
             raise FileError(
-                f"{self._path} has values more than {DEEPEST} levels deep; a line of votes is one flat object"
+                f"{self._path} has values more than {DEEPEST} levels deep; a line of answers is one flat "
+                "object"
             )
         if b"null" in lines and _NO_OBJECT.search(lines):
             # A block that begins like this would crash the parser.

@@ -14,7 +14,9 @@ from covote.errors import InputError
 from covote.tables.dialect import read_cells, without_empty
 from covote.tables.words import is_called, words
 
-_HEADINGS = words("old from name written alias as vote votes found original label expert before source")
+_HEADINGS = words(
+    "old from name written alias as vote votes answer answers found original label expert before source"
+)
 _LISTED = 20  # names in a message
 
 
@@ -74,7 +76,7 @@ class ReadOptions:
     ] = "loose"
     rename: Annotated[
         Mapping[Any, Any] | str | os.PathLike[str] | None,
-        "Two-column table that maps names in the votes to names in the panel.",
+        "Two-column table that maps names in the answers to names in the panel.",
     ] = None
 
     def __post_init__(self) -> None:

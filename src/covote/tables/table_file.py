@@ -63,7 +63,7 @@ _CHUNK = 1 << 20
 def format_of(path: str | os.PathLike[str]) -> str:
     """Return "parquet", "csv", "tsv", "json", "xlsx" or "sqlite" by the ending; ``.gz`` may follow text.
 
-    >>> format_of("votes.csv.gz"), format_of("votes.pq")
+    >>> format_of("answers.csv.gz"), format_of("answers.pq")
     ('csv', 'parquet')
     """
     name = Path(workbook_and_sheet(path)[0]).name.lower()
@@ -186,13 +186,13 @@ class TableFile:
         """Return all rows."""
         batches = list(self.batches(self.names))
         if not batches:
-            raise InputError(f"{self.path} has no votes: it has no rows")
+            raise InputError(f"{self.path} has no answers: it has no rows")
         return pa.Table.from_batches(batches)
 
     def no_items(self) -> InputError:
         """Return the error for a table in which no column names the items."""
         if not len(self.head()):
-            return InputError(f"{self.path} has no votes: it has no rows")
+            return InputError(f"{self.path} has no answers: it has no rows")
         return InputError(
             f"{self.path} has no column 'item' (it has: {some_of(self.names)}); say which column names the "
             "item that a row is about, with item='...' (--item ...)"

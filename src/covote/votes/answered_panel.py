@@ -57,7 +57,7 @@ def answered_panel(
     }
     answers = {who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)}
     if not any(answers.values()):
-        raise InputError("there are no votes: no expert ever answered a class")
+        raise InputError("there are no answers: no expert ever answered a class")
     if everything:
         answers = dict.fromkeys(answers, set().union(*answers.values()))
     return _panel(answers)

@@ -29,7 +29,7 @@ def dropped_note(valid: int, answers: int, reasons: str, place: str = "") -> str
     if valid * NEARLY_NOTHING < answers:
         raise InputError(
             f"{place}only {valid:,} of {answers:,} answers would be left, so this panel probably does not "
-            f"belong to these votes: {reasons}"
+            f"belong to these answers: {reasons}"
         )
     return f"{answers - valid:,} of {answers:,} answers were dropped: {reasons}"
 
@@ -206,7 +206,7 @@ class TableProblems:
         hint = ""
         texts = {str(name) for name in self.panel.classes}
         if not self.valid and self.experts and texts.issuperset(self.experts):
-            hint = "; the experts of the votes are classes of the panel: is it the wrong way round?"
+            hint = "; the experts of the answers are classes of the panel: is it the wrong way round?"
         names_only = not (self.labels or self.outside or self.others)
         return (UnknownNameError if names_only else InputError)(
             f"{self._place}{'; '.join(self.problems)}"

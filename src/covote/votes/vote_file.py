@@ -72,7 +72,7 @@ class VoteFile:
         self.source = source = TableFile(path, exports=True, choose=answers_sheet)
         options = options or ReadOptions()
         if len(source.names) == 1:
-            raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
+            raise InputError(f"{source.path} has no answers: its only column is {source.names[0]!r}")
         if not isinstance(panel, Panel):
             if source.kind == "xlsx":
                 source.notes += _panel_note(path)
@@ -116,7 +116,7 @@ class VoteFile:
             if progress is not None:
                 progress(source.done, source.total, "")
         if not first:
-            raise InputError(f"{source.path} has no votes: it has no rows")
+            raise InputError(f"{source.path} has no answers: it has no rows")
         return self._reader.votes(untyped=source.untyped)
 
     def notes(self) -> list[str]:

@@ -115,7 +115,7 @@ def test_every_way_tells_the_same_numbers(tmp_path):
         assert [one["agreement"] for one in experts] == report.accuracy.tolist()
         assert [one["low"] for one in experts] == report.low.tolist()
         assert [one["inside"] for one in experts] == report.inside.tolist()
-        assert json.loads(told.output)["in_doubt"] == report.unreliable() != []
+        assert json.loads(told.output)["unreliable"] == report.unreliable() != []
     told = CliRunner().invoke(app, [*words, "--report", f"{tmp_path}/report.html"])
     doubtful = {name: report.accuracy[votes.panel.expert_index(name)] for name in report.unreliable()}
     assert "Possibly unreliable" in told.output

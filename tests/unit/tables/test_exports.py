@@ -463,7 +463,7 @@ def test_a_dataset_without_rows_has_no_votes(tmp_path):
     shutil.copytree(HERE / "hugging-face", folder)
     state = json.loads((folder / "state.json").read_text())
     (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
-    with pytest.raises(FileError, match="birds has no votes: it has no rows"):
+    with pytest.raises(FileError, match="birds has no answers: it has no rows"):
         TableFile(folder, exports=True)
 
 

@@ -87,7 +87,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "gold": "" if outcome.gold is None else f"{gold_sentence(outcome.gold)} {outcome.better}",
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": outcome.items,
-        "votes": outcome.votes.answers,
+        "answers": outcome.votes.answers,
         "per_item": outcome.votes.answers / max(outcome.items, 1),
         "majority": outcome.otherwise_by_majority,
         "unlabelled": outcome.unlabelled,

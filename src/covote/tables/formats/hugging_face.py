@@ -36,7 +36,7 @@ def read(folder: Path) -> pa.Table:
     try:
         files = [folder / str(file["filename"]) for file in _json(folder / _STATE)["_data_files"]]
         if not files:
-            raise FileError(f"{folder} has no votes: it has no rows")
+            raise FileError(f"{folder} has no answers: it has no rows")
         table = pa.concat_tables([_arrow(file) for file in files])
         table = _with_names(table, _json(folder / _INFO)["features"])
         table.validate(full=True)
