@@ -181,7 +181,7 @@ def _more_doubtful(labels: Labels, rows: NDArray[np.int64]) -> bool:
     if not len(others) or not len(rows):
         return False
     by_chance = others.std() / math.sqrt(len(rows))
-    return float(others.mean() - sure[rows].mean()) > max(0.02, 3 * by_chance)
+    return bool(others.mean() - sure[rows].mean() > max(0.02, 3 * by_chance))
 
 
 def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[Any], NDArray[Any]]:
