@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -90,6 +91,20 @@ def test_the_next_questions_are_a_table_to_fill_in(covote, files):
     )
     Path("filled.csv").write_text("item,expert,label\n" + filled)
     assert covote("decode", "filled.csv", "--panel", "panel.toml", "-o", "labels.csv").status == 0
+
+
+def test_questions_have_the_headings_of_the_answers_and_offer_the_classes(covote, files):
+    table = simulate(files, TRUTH, accuracy=0.95, missing=0.6, seed=1).to_arrow()
+    pq.write_table(
+        table.rename_columns(["photo", "volunteer", "species", *table.column_names[3:]]), "p.parquet"
+    )
+    said = covote("ask", "p.parquet", "--panel", "panel.toml", "--next", "5", "-o", "questions.xlsx").out
+    assert "Fill in the column species, and add the rows to your answers." in said
+    book = openpyxl.load_workbook("questions.xlsx")
+    assert [cell.value for cell in book["covote"][1]] == ["photo", "volunteer", "species"]
+    (offered,) = book["covote"].data_validations.dataValidation
+    assert str(offered.sqref) == "C2:C6"
+    assert [cell.value for (cell,) in book["lists"].iter_rows()] == list(map(str, files.classes))
 
 
 def test_a_stored_model_is_one_more_expert_who_is_not_asked(covote, files):

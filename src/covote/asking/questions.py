@@ -133,18 +133,21 @@ class Questions:
         for n, i in zip(self.item.tolist(), self.expert.tolist(), strict=True):
             yield Question(n if self.ids is None else self.ids.name(n), self.panel.names[i], blocks[i])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self, path: str | os.PathLike[str], columns: Sequence[str] = ("item", "expert", "label")
+    ) -> None:
         """Write a table with a row per question, to be filled in: .csv, .xlsx, .parquet or .jsonl.
 
-        Its columns are item, expert and an empty label, so that the filled file is a table of answers.
+        Its `columns` are the item, the expert and an empty label, so that the filled file is a table of
+        answers; a spreadsheet offers the classes.
         """
         item = [str(question.item) for question in self]
         expert = [str(question.expert) for question in self]
         empty = pa.nulls(len(item), pa.string())
-        with open_writer(path, "table of questions") as table:
+        classes = [*map(str, self.panel.classes)]
+        with open_writer(path, "table of questions", choices={columns[2]: classes}) as table:
             table.write_batch(
                 pa.record_batch(
-                    [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty],
-                    names=["item", "expert", "label"],
+                    [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty], names=[*columns]
                 )
             )

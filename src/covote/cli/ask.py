@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from covote.votes import Votes
 
 _HELP = "a class, 'none' (none of mine), 'skip' (no answer), 'undo' or 'quit'"
+_HEADS = ("item", "expert", "label")
 _ITEMS = 10_000  # items that one saved state can hold
 
 
@@ -29,8 +31,8 @@ def ask(
     answers: Annotated[
         Path | None,
         typer.Argument(
-            help="Answers to replay: .parquet, .csv, .tsv, .jsonl or .xlsx. Without it, you answer in the "
-            "terminal."
+            help="The answers you have: .parquet, .csv, .tsv, .jsonl or .xlsx. Without them, you answer in "
+            "the terminal."
         ),
     ] = None,
     panel_file: Annotated[
@@ -101,18 +103,22 @@ def ask(
     atomic.check_apart([report, output_file], read)
     if next_ is not None and (report is not None or as_json):
         raise InputError("--report and --json are for a replay; leave them out with --next")
-    votes = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    file = VoteFile(answers, panel_or_word(panel_file), reading)
+    votes = file.read()
     votes = add_tables(
         votes, Path(panel_file).resolve().parent, models or (), more_classes=panel_file == "all"
     )
     known = None if gold is None else read_gold(gold, votes.panel, reading)
     if next_ is not None and output_file is not None:
-        _next(votes, known, [path.stem for path in models or ()], next_, output_file)
+        long = file.columns.item, file.columns.expert, file.columns.label
+        heads = [name for name in long if name is not None]
+        stored = [path.stem for path in models or ()]
+        _next(votes, known, stored, next_, output_file, heads if len(heads) == 3 else _HEADS)
     else:
         _replay(votes, answers.name, known, report, as_json)
 
 
-def _next(votes: Votes, gold: Any, stored: list[str], count: int, place: Path) -> None:
+def _next(votes: Votes, gold: Any, stored: list[str], count: int, place: Path, heads: Sequence[str]) -> None:
     from covote.decoding.gold import like_items
     from covote.tables.writing import output_format
 
@@ -120,13 +126,13 @@ def _next(votes: Votes, gold: Any, stored: list[str], count: int, place: Path) -
     known = None if gold is None else like_items(gold, votes)
     asker = Asker.from_votes(votes, gold=known, partial=True, away=stored)  # a table has no more answers
     questions = asker.best(count)
-    questions.save(place)
+    questions.save(place, heads)
     experts, each = np.unique(questions.expert, return_counts=True)
     if len(questions):
         load = str(each[0]) if each.min() == each.max() else f"{each.min()} to {each.max()}"
         terminal.say(
             f"{terminal.counted(len(questions), 'question')} to {terminal.counted(len(experts), 'expert')}, "
-            f"{load} each. Fill in the column label, and add the answers to yours."
+            f"{load} each. Fill in the column {heads[2]}, and add the rows to your answers."
         )
     else:
         terminal.say(

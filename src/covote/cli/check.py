@@ -220,23 +220,31 @@ def _tell_outages(panel: Panel) -> None:
 
 
 def _tell_worst_classes(panel: Panel, redundancy: int) -> None:
-    """Print the classes that share an expert with the fewest others."""
+    """Print the classes that share an expert with the fewest others; those of the same experts in a row."""
     counts = panel.pair_counts()
     known = counts.diagonal().copy()
     np.fill_diagonal(counts, redundancy)
     missing = (counts < redundancy).sum(axis=1)
-    order = np.argsort(-missing, kind="stable")[:_CLASSES]
-    rows = []
-    for k in order[missing[order] > 0].tolist():
+    same: dict[bytes, list[int]] = {}
+    for k in np.argsort(-missing, kind="stable").tolist():
+        if missing[k]:
+            same.setdefault(panel.knows[:, k].tobytes(), []).append(k)
+    rows, listed = [], 0
+    for classes in [*same.values()][:_CLASSES]:
+        k = classes[0]
         others = np.flatnonzero(counts[k] < redundancy)
         names = terminal.first_of((str(panel.classes[j]) for j in others[:_PARTNERS]), _PARTNERS, len(others))
-        rows.append([str(panel.classes[k]), str(known[k]), f"{missing[k]:,}", names])
+        what = (
+            str(panel.classes[k]) if len(classes) == 1 else f"{panel.classes[k]} and {len(classes) - 1} more"
+        )
+        rows.append([what, str(known[k]), f"{missing[k]:,}", names])
+        listed += len(classes)
     terminal.say("Classes that are covered worst:")
     heads = ["class", "experts", "pairs not covered", "with"]
     terminal.say_table(heads, rows, "<>><", indent="  ")
-    rest = int((missing > 0).sum()) - len(rows)
+    rest = int((missing > 0).sum()) - listed
     if rest > 0:
-        terminal.say(f"  and {terminal.counted(rest, 'more class')}, with fewer (all of them: --json)")
+        terminal.say(f"  and {terminal.counted(rest, 'more class')} (all pairs: --json)")
 
 
 def _outages(panel: Panel, critical: Sequence[tuple[Name, int]]) -> list[dict[str, Any]]:
@@ -258,11 +266,13 @@ def _tell(panel: Panel, missing: int, redundancy: int) -> None:
     panel_summary.say_redundancy(panel)
     _tell_outages(panel)
     if missing:
-        uncovered = panel.uncovered(redundancy, most=_SHOWN)
-        pairs = terminal.first_of((f"({a}, {b})" for a, b in uncovered), _SHOWN, missing)
+        table = missing > _SHOWN and len(panel.classes) <= panel_summary.MANY
+        most = _PARTNERS if table else _SHOWN
+        uncovered = panel.uncovered(redundancy, most=most)
+        pairs = terminal.first_of((f"({a}, {b})" for a, b in uncovered), most, missing)
         often = "" if redundancy == 1 else f" {redundancy} times"
         terminal.say(f"Not covered{often}: {pairs}.")
-        if missing > _SHOWN and len(panel.classes) <= panel_summary.MANY:
+        if table:
             _tell_worst_classes(panel, redundancy)
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
