@@ -170,8 +170,9 @@ def test_a_closed_account_opens_nothing(town):
         number = connection.execute(select(person.c.id).where(person.c.name == "account of ann")).scalar_one()
     maker.post(f"/accounts/{number}", data={})
     assert ann.get("/p/birds/label").url.path == "/login"
-    wrong = ann.post("/login", data={"name": "account of ann", "password": PASSWORD, "project": ""})
-    assert wrong.status_code == 401
+    told = ann.post("/login", data={"name": "account of ann", "password": PASSWORD, "project": ""})
+    assert (told.status_code, "This account is closed" in told.text) == (403, True)
+    assert ann.get("/p/birds/label").url.path == "/login"
 
 
 def test_an_owner_who_signs_somebody_out_everywhere_ends_the_membership(town):

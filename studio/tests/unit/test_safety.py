@@ -437,6 +437,19 @@ def test_someone_who_is_away_is_not_asked_and_can_come_back(rig):
     assert TestClient(rig.app, headers=SAME_ORIGIN).get(link).status_code == 200
 
 
+def test_someone_who_is_away_can_sign_in_again(rig):
+    ann, owner = rig.browser("ann"), rig.browser("owner")
+    right = {"password": "correct horse battery", "again": "correct horse battery"}
+    assert ann.post("/me/password", data=right).status_code == 200
+    owner.post(f"/people/{rig.people['ann']}", data={"role": "expert"})
+    here = TestClient(rig.app, headers={**SAME_ORIGIN, "X-Remote-User": "ann"})
+    here.post("/login", data={"name": "ann", **right})
+    assert here.get("/me").status_code == 200
+    rig.studio.sign_in_header = "X-Remote-User"
+    here.cookies.clear()
+    assert here.get("/login").url.path == "/label"
+
+
 def test_signing_someone_out_everywhere_asks_first_and_ends_links_and_sessions(rig):
     ann, owner = rig.browser("ann"), rig.browser("owner")
     asked = owner.get(f"/people/{rig.people['ann']}/close", headers={"Accept": "text/html"})

@@ -23,6 +23,7 @@ from covote_studio.pages.rendering import (
     page,
     projects_of,
     proxy_name,
+    require_open,
     root_of,
     text_field,
 )
@@ -102,8 +103,9 @@ def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
         account_id = managing.add_person(connection, name, "expert")
         note(connection, account_id, "Created the account, signed in by the proxy.")
         return account_id
-    if row is None or not row.active:
+    if row is None:
         raise Refusal(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
+    require_open(request, row.active)
     return int(row.id)
 
 
@@ -131,15 +133,16 @@ def _login(request: Request, studio: Studio, form: Form) -> Response:
     address = request.client.host if request.client else ""
     project = text_field(form, "project")
     try:
-        person_id = studio.passwords.check(
+        found = studio.passwords.check(
             studio.database, text_field(form, "name").strip(), text_field(form, "password"), address,
             request.cookies.get(f"{studio.cookie}_device", ""),
         )  # fmt: skip
+        require_open(request, found.active)
     except Refusal as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status, project=project)
     with studio.database.write() as connection:
-        session = credentials.new_secret(connection, "session", person_id)
-        device = credentials.new_secret(connection, "device", person_id)
+        session = credentials.new_secret(connection, "session", found.id)
+        device = credentials.new_secret(connection, "device", found.id)
     answer = signed_in(request, studio, session, project)
     _set_cookie(request, answer, f"{studio.cookie}_device", device, "device")
     return answer

@@ -146,10 +146,15 @@ def member_of(request: Request) -> Member:
     with studio.database.read() as connection:
         setup = credentials.open_with(connection, credentials_of(request))
         member = studio.rosters.get(connection, setup.panel_version).member_by_id[setup.person_id]
-    if not member.active and projects_of(request) and not root_of(request):
-        raise Refusal("This account is closed; ask an administrator of the server.")
+    require_open(request, member.active)
     request.state.project_name = setup.name
     return member
+
+
+def require_open(request: Request, active: bool) -> None:
+    """Reject a closed account of the server; who is away from a project can still sign in to it."""
+    if not active and projects_of(request) and not root_of(request):
+        raise Refusal("This account is closed; ask an administrator of the server.")
 
 
 def owner_of(request: Request) -> Member:

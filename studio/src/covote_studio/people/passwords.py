@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from covote_studio.people.credentials import Credentials, digest_of, find_session
 from covote_studio.rules import Refusal
@@ -98,15 +98,14 @@ class Passwords:
 
         return self._in_turn(compare) and hashed is not None
 
-    def check(self, database: Database, name: str, password: str, address: str, device: str = "") -> int:
-        """Return the id of the person with this name and password; hashing holds no connection.
+    def check(self, database: Database, name: str, password: str, address: str, device: str = "") -> Row[Any]:
+        """Return the person (`id`, `active`) with this name and password; hashing holds no connection.
 
         `device` is the secret of the browser, if someone has signed in there before.
         """
         with database.read() as connection:
-            row = connection.execute(
-                select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
-            ).one_or_none()
+            wanted = select(person.c.id, person.c.active, person.c.password).where(person.c.name == name)
+            row = connection.execute(wanted).one_or_none()
             before = find_session(connection, Credentials("device", device)) if device else None
         known = row is not None and before is not None and before.person_id == row.id
         place = digest_of(device) if known else network_of(address)
@@ -114,7 +113,7 @@ class Passwords:
         if row is not None and self.matches(row.password, password):
             with self._lock:
                 self._wrong.pop(place, None)
-            return int(row.id)
+            return row
         if row is None:
             self.matches(None, password)
         self._count(place, known)
