@@ -94,7 +94,6 @@ class PersonIn(BaseModel):
 
     name: str = Field(max_length=1000)
     knows: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=10_000)
-    cost: float = 1.0
     may_tick: bool = False
 
 
@@ -233,7 +232,7 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invitation:
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         person_id, secret = managing.invite(
-            connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick, who.id
+            connection, new.name, ids_of(roster, new.knows), new.may_tick, who.id
         )
     return Invitation(id=person_id, path=f"/enter/{secret}")
 
@@ -290,7 +289,7 @@ def progress(studio: Project, who: Owner) -> dict[str, Any]:
         now = measure_progress(connection, setup, roster, results)
     return {
         "items": now.items, "settled": now.settled, "doubtful": now.doubtful, "answers": now.answers,
-        "needed": now.needed, "per_day": now.per_day, "cost": now.cost, "cost_left": now.cost_left,
+        "needed": now.needed, "per_day": now.per_day,
         "accuracy": now.accuracy, "statuses": now.statuses,
     }  # fmt: skip
 

@@ -90,7 +90,6 @@ class ItemChange(BaseModel):
 class PersonChange(BaseModel):
     """Changes to a person; fields that are left out stay."""
 
-    cost: float | None = None
     active: bool | None = None
     may_tick: bool | None = None
     role: Literal["expert", "reviewer", "owner"] | None = None
@@ -299,7 +298,7 @@ def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) ->
 
 @router.patch("/people/{person_id}")
 def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Message:
-    """Change a person's cost, role and permissions, and whether they are asked."""
+    """Change a person's role and permissions, and whether they are asked."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         before = roster.member(person_id)

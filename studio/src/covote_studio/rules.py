@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from covote.errors import InputError
@@ -68,6 +68,16 @@ def sentence(text: str) -> str:
     'No file votes.csv.'
     """
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def listed(names: Sequence[str], most: int = 12, word: str = "and") -> str:
+    """Return names as a sentence lists them: all, or the first ones and how many more there are.
+
+    >>> listed(["Ann", "Bob", "Cyd"]), listed(["Ann", "Bob", "Cyd", "Dan"], 2, "or")
+    ('Ann, Bob and Cyd', 'Ann, Bob or 2 more')
+    """
+    shown = list(names) if len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]
+    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def require_owner(member: Member) -> None:
@@ -182,13 +192,6 @@ def check_text(text: str, what: str, longest: int) -> str:
         raise Refusal(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
     _check_storable(text, what)
     return text.strip()
-
-
-def check_cost(cost: float) -> float:
-    """Return the cost of a person's answer, or reject it."""
-    if not 0 <= cost < 1e9:  # this also rejects NaN
-        raise Refusal(f"A cost of {cost} is not a number between 0 and one billion.", 422)
-    return float(cost)
 
 
 def check_ask(ask: str) -> str:

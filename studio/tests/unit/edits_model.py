@@ -286,9 +286,7 @@ class Edited:
         name = self.some(PEOPLE)
         away = name not in self.model.away
         with self.studio.database.write() as connection:
-            managing.change_person(
-                connection, self.ids[name], cost=1.0, active=not away, may_tick=False, role="expert"
-            )
+            managing.change_person(connection, self.ids[name], active=not away, may_tick=False, role="expert")
         self.model.away ^= {name}
         self.told(f"{name} is {'away' if away else 'back'}.")
 

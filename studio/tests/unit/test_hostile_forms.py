@@ -7,7 +7,7 @@ import pytest
 
 from studio.tests.unit.test_safety import routes
 
-FIELDS = ("name", "instructions", "ask", "classes", "class", "typed", "cost", "active", "owner", "item",
+FIELDS = ("name", "instructions", "ask", "classes", "class", "typed", "active", "owner", "item",
           "choice", "token", "key", "size", "times", "reason", "password", "again", "away", "person",
           "status", "start", "after")  # fmt: skip
 TYPED = ("", " ", "\0", "x" * 5000, "9" * 400, "-1", "0", "1", "2", "1.5", "1e400", "NaN", "inf", "posterior",

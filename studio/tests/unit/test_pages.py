@@ -57,9 +57,7 @@ def test_experts_see_only_their_own_pages(rig):
 @pytest.mark.parametrize("name", ["owner", "ann", "cyd"])
 def test_every_link_and_button_that_a_page_shows_is_open_to_who_sees_it(voted, name):
     with voted.studio.database.write() as connection:
-        managing.change_person(
-            connection, voted.people["cyd"], cost=1.0, active=True, may_tick=False, role="reviewer"
-        )
+        managing.change_person(connection, voted.people["cyd"], active=True, may_tick=False, role="reviewer")
         items.flag_item(connection, 1, voted.people["bob"], "too dark")
     browser, found, left, forms = voted.browser(name), {}, ["/"], set()
     while left:

@@ -48,8 +48,10 @@ def test_a_program_changes_items_gold_people_and_settings(rig, program):
     assert program.patch("/api/items/1", json={"gold": "", "retired": False}).json()["gold"] is None
     assert len(program.get("/api/items?start=1&count=3").json()) == 3
     ann = rig.people["ann"]
-    assert program.patch(f"/api/people/{ann}", json={"cost": 2.5, "role": "reviewer"}).status_code == 200
-    assert next(one for one in program.get("/api/people").json() if one["name"] == "ann")["cost"] == 2.5
+    assert program.patch(f"/api/people/{ann}", json={"role": "reviewer"}).status_code == 200
+    assert (
+        next(one for one in program.get("/api/people").json() if one["name"] == "ann")["role"] == "reviewer"
+    )
     assert program.put("/api/settings", json={"ask": "posterior", "trial": 3}).json()["trial"] == 3
     assert program.get("/api/settings").json()["ask"] == "posterior"
     assert program.put("/api/settings", json={"ask": "tea leaves"}).status_code == 422
@@ -75,7 +77,7 @@ def test_experts_cannot_and_reviewers_can_only_decide(rig, program):
     assert expert.get("/api/classes").status_code == 403
     program.patch(f"/api/people/{rig.people['ann']}", json={"role": "reviewer"})
     assert expert.put("/api/decisions/1", json={"name": "cat", "reason": "it purrs"}).status_code == 200
-    assert expert.patch(f"/api/people/{rig.people['bob']}", json={"cost": 9}).status_code == 403
+    assert expert.patch(f"/api/people/{rig.people['bob']}", json={"role": "owner"}).status_code == 403
     assert expert.get("/people").status_code == 403
 
 

@@ -90,8 +90,8 @@ def test_one_login_opens_every_project_of_an_account_and_no_other(town):
     town.enter(ann, "bob", "skin-lesions")
     elsewhere = town.browser()
     signed = elsewhere.post("/login", data={"name": "account of ann", "password": PASSWORD, "project": ""})
-    assert "You are ann, expert" in signed.text
-    assert "You are bob, expert" in signed.text
+    assert "You are an expert, called ann there" in signed.text
+    assert "You are an expert, called bob there" in signed.text
     for project in ("birds", "skin-lesions"):
         assert elsewhere.get(f"/p/{project}/label").status_code == 200
 

@@ -425,7 +425,7 @@ def test_someone_who_is_away_is_not_asked_and_can_come_back(rig):
     link = re.search(
         r'value="http://testserver([^"]+)"', owner.post(f"/people/{rig.people['ann']}/link").text
     )[1]
-    away = {"cost": "1", "class": list(rig.classes.values())[:2]}
+    away = {"class": list(rig.classes.values())[:2]}
     assert owner.post(f"/people/{rig.people['ann']}", data=away).status_code == 200
     told = ann.post("/label/next").json()
     assert told["leases"] == []
@@ -581,11 +581,13 @@ def test_a_table_is_shown_with_every_problem_before_anything_is_added(rig):
                  "Row 4 has no id", "“horse”, which is not a class here"):  # fmt: skip
         assert told in shown
     assert len(rig.rows(item)) == 6
-    refused = owner.post(begun.url.path, data=chosen)
-    assert refused.status_code == 422
-    assert "Row 5" in refused.json()["detail"]
+    assert "Add 2 items and leave out 4 rows" in shown
+    nothing = {**chosen, "content": "", "id": "class", "gold": "what"}
+    refused = owner.post(begun.url.path, data=nothing)
+    assert (refused.status_code, "Row 5" in refused.json()["detail"]) == (422, True)
     assert len(rig.rows(item)) == 6
-    assert owner.post(begun.url.path, data={**chosen, "leave_out": "on"}).status_code == 200
+    added = owner.post(begun.url.path, data=chosen, headers={"Accept": "text/html"}).text
+    assert "2 items added. 4 left out." in added
     assert [(row.key, row.content, row.gold) for row in rig.rows(item)[6:]] == [
         ("1", "a", rig.classes["cat"]), ("6", "e", None)
     ]  # fmt: skip

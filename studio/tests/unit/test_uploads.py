@@ -110,7 +110,7 @@ def test_gold_for_items_that_are_there_comes_from_a_table(rig, owner):
     shown = owner.post("/items", files=sent(("gold.csv", table)), headers=PAGE)
     assert "2 items are here already, and their gold is set; 1 row cannot be read." in shown.text
     assert "there is no item “x” here" in shown.text
-    chosen = {"content": "", "kind": "text", "id": "id", "gold": "gold", "leave_out": "on"}
+    chosen = {"content": "", "kind": "text", "id": "id", "gold": "gold"}
     done = owner.post(shown.url.path, data=chosen, headers=PAGE)
     assert "gold is set for 2" in done.text
     assert [row.gold for row in rig.rows(item)][:3] == [rig.classes["cat"], rig.classes["dog"], None]

@@ -43,8 +43,6 @@ class ProjectProgress:
     """Answers that are still wanted."""
     late: list[str]
     """People who have not answered everything, if everyone is asked."""
-    cost: float
-    cost_left: float | None
     per_day: float | None
     """Answers a day in the last week; None on the first day."""
     accuracy: float | None
@@ -65,8 +63,7 @@ def measure_progress(
     """Compute the progress of a project."""
     rows = connection.execute(select(person.c.id, person.c.answers)).all()
     done = {int(row.id): int(row.answers) for row in rows}
-    cost = sum(done[one.id] * one.cost for one in roster.members)
-    needed, cost_left = _needed(connection, setup, roster, done)
+    needed = _needed(connection, setup, roster, done)
     decided = _decided(connection)
     accuracy = None
     if results is not None and not np.all(np.isnan(results.labels.confidence)):
@@ -76,8 +73,7 @@ def measure_progress(
     return ProjectProgress(
         setup.size, len(_settled(connection, setup, results, decided)),
         statuses.get("conflict", 0) + statuses.get("tied", 0), sum(done.values()), needed, late,
-        cost, cost_left, _per_day(connection), accuracy, _people(setup, roster, done), _days(connection),
-        statuses,
+        _per_day(connection), accuracy, _people(setup, roster, done), _days(connection), statuses,
     )  # fmt: skip
 
 
@@ -121,25 +117,22 @@ def _statuses(setup: Row[Any], results: Results | None, decided: NDArray[np.int6
     }
 
 
-def _needed(
-    connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]
-) -> tuple[int | None, float | None]:
-    """Return how many answers are still wanted and what they cost; None while no item is finished.
+def _needed(connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]) -> int | None:
+    """Return how many answers are still wanted; None while no item is finished.
 
     If people are asked one after another, an open item is expected to need as many answers as finished ones
     took, but no more than there are people left to ask.
     """
     if setup.ask not in ADAPTIVE:
-        left = [(one.cost, remaining(setup, one, done[one.id]) or 0) for one in roster.members]
-        return sum(count for _, count in left), sum(cost * count for cost, count in left)
+        return sum(remaining(setup, one, done[one.id]) or 0 for one in roster.members)
     finished = connection.execute(
         select(func.count()).select_from(item).where(item.c.retired.is_(False), item.c.state == DONE)
     ).scalar_one()
     left_items = setup.size - finished
     if not left_items:
-        return 0, 0.0
+        return 0
     if not finished:
-        return None, None
+        return None
     asked = [one for one in roster.active if one.role != "model"]
     given = (
         select(func.count())
@@ -151,9 +144,7 @@ def _needed(
     on_open = connection.execute(given.where(item.c.state != DONE)).scalar_one()
     expected = left_items * on_finished / finished - on_open
     most = left_items * len(asked) - on_open
-    needed = round(max(0.0, min(expected, most)))
-    mean_cost = sum(one.cost for one in asked) / max(1, len(asked))
-    return needed, needed * mean_cost
+    return round(max(0.0, min(expected, most)))
 
 
 def _per_day(connection: Connection) -> float | None:
@@ -187,11 +178,10 @@ def _days(connection: Connection) -> list[tuple[float, int]]:
     return list(zip(starts, map(int, counts), strict=True))
 
 
-def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, float]]:
-    """Return how long people take for an answer: the median with its 95% interval, by their names.
+def seconds_per_answer(connection: Connection) -> dict[str, float]:
+    """Return the median time that people take for an answer, by their names.
 
-    It is the time since the previous answer, if that is less than five minutes. The interval lies between two
-    of the sorted times, by the binomial distribution.
+    It is the time since the previous answer, if that is less than five minutes.
     """
     rows = connection.execute(
         select(person.c.name, answer.c.at)
@@ -205,18 +195,17 @@ def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, 
         times.setdefault(name, []).append(at)
     found = {}
     for name, moments in times.items():
-        gaps = np.sort(-np.diff(moments))
+        gaps = -np.diff(moments)
         gaps = gaps[(gaps > 0) & (gaps < _PAUSE)]
         if len(gaps) >= _FEWEST_TIMED:
-            first = int(len(gaps) / 2 - 0.98 * len(gaps) ** 0.5)
-            found[name] = (float(np.median(gaps)), float(gaps[first]), float(gaps[-1 - first]))
+            found[name] = float(np.median(gaps))
     return found
 
 
 def _people(setup: Row[Any], roster: Roster, done: dict[int, int]) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name, "answers": done[one.id], "cost": done[one.id] * one.cost,
+            "name": one.name, "answers": done[one.id],
             "share": min(1.0, done[one.id] / setup.size) if setup.size else 0.0, "active": one.active,
         }
         for one in roster.members

@@ -70,8 +70,9 @@ def _line(name: str, studio: Studio, member_id: int) -> dict[str, Any]:
         answers = connection.execute(select(func.sum(person.c.answers))).scalar_one()
     left = remaining(setup, one, done) if one.known and one.active else 0
     return {
-        "name": name, "title": setup.name, "as": one.name, "role": one.role, "active": one.active,
-        "size": setup.size, "answers": int(answers or 0), "left": left, "reviews": one.reviews,
+        "name": name, "title": setup.name, "as": one.name, "role": managing.ROLES[one.role],
+        "active": one.active, "size": setup.size, "answers": int(answers or 0), "left": left,
+        "reviews": one.reviews,
     }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from covote_studio.pages.rendering import (
     class_ids,
     link_page,
     member_of,
-    number_field,
     page,
     projects_of,
     text_field,
@@ -115,10 +114,8 @@ def invite(request: Request, studio: Project, who: Owner, form: Form) -> Respons
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         name = text_field(form, "name")
-        _, secret = managing.invite(
-            connection, name, class_ids(form, roster.class_by_id), number_field(form, "cost"),
-            "may_tick" in form, who.id,
-        )  # fmt: skip
+        ticked = class_ids(form, roster.class_by_id)
+        _, secret = managing.invite(connection, name, ticked, "may_tick" in form, who.id)
     return _invitation(request, who, name, secret)
 
 
@@ -134,20 +131,17 @@ def one_person(request: Request, studio: Project, who: Owner, person_id: int) ->
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
         row = connection.execute(select(person).where(person.c.id == person_id)).one()
-    return page(
-        request, "person.html", who, one=one, row=row, classes=roster.classes, has_costs=roster.has_costs
-    )
+    return page(request, "person.html", who, one=one, row=row, classes=roster.classes)
 
 
 @router.post("/people/{person_id}")
 def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
-    """Change what a person knows and costs."""
+    """Change a person, and what they know."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
-        cost = number_field(form, "cost") if "cost" in form else one.cost
         managing.change_person(
-            connection, person_id, cost=cost, active="active" in form, may_tick="may_tick" in form,
+            connection, person_id, active="active" in form, may_tick="may_tick" in form,
             role=text_field(form, "role", "expert"), by=who.id,
         )  # fmt: skip
         ticked = class_ids(form, roster.class_by_id)

@@ -204,7 +204,7 @@ def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
     shown = look_at(studio.folder, token, roster, _keys(studio), _chosen_columns(form))
     if shown.examined is None:
         raise Refusal("Choose the column that people should see, or id and gold.", 422)
-    if "leave_out" not in form:
+    if not shown.examined.items:
         shown.examined.refuse()
     done = importing.add_items(studio.database, shown.examined.items, who.id)
     forget(studio.folder, token)

@@ -24,7 +24,7 @@ from covote_studio.people import credentials
 from covote_studio.people.credentials import Credentials
 from covote_studio.people.roster import project_row
 from covote_studio.projects import Projects
-from covote_studio.rules import Member, Refusal, require_owner, require_reviewer, sentence
+from covote_studio.rules import Member, Refusal, listed, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
 STATIC = _FOLDER / "static"
@@ -89,7 +89,7 @@ def here(context: jinja2.runtime.Context, address: str) -> str:
 
 
 TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANINGS, asset=asset)
-TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number, here=here)
+TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number, here=here, listed=listed)
 
 
 def studio_at(request: Request) -> Studio:
@@ -254,15 +254,6 @@ def text_field(form: FormData, name: str, otherwise: str = "") -> str:
     if not isinstance(value, str):
         raise Refusal(f"The field “{name}” is a file where text is expected; type it instead.", 422)
     return value
-
-
-def number_field(form: FormData, name: str) -> float:
-    """Return a field of a form as a number; 1 if it is empty."""
-    text = text_field(form, name).strip().replace(",", ".")
-    try:
-        return float(text or 1)
-    except ValueError as error:
-        raise Refusal(f"“{text[:50]}” is not a number; type digits, for example 1.5.", 422) from error
 
 
 def whole_fields(values: Iterable[Any]) -> list[int]:

@@ -33,7 +33,7 @@ from covote_studio.pages.start import is_running
 from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refusal
+from covote_studio.rules import Refusal, listed
 from covote_studio.storage.schema import CHOICE, answer, item, options, person
 
 router = APIRouter()
@@ -57,7 +57,7 @@ def _values(studio: Studio) -> dict[str, Any]:
         "bars": _bars(now.days), "sentence": _sentence(now), "due": _due(now), "thin": _thin(now, roster),
         "failing": failing,
         "board": roster.coverage if roster.classes else None, "begun": bool(now.answers),
-        "has_costs": roster.has_costs, "moment": time.time(),
+        "moment": time.time(),
     }  # fmt: skip
 
 
@@ -118,8 +118,7 @@ def _due(now: ProjectProgress) -> str:
         return "Everyone has answered everything." if now.answers else ""
     left = f"About {now.needed:,} answer{'' if now.needed == 1 else 's'} can still come"
     if now.late:
-        names = ", ".join(now.late[:2]) + (f" and {len(now.late) - 2} more" if len(now.late) > 2 else "")
-        left += f", from {names}"
+        left += f", from {listed(now.late, 2)}"
     if now.days_left is None:
         return f"{left}. A date appears after the first day."
     day = time.gmtime(time.time() + 86_400 * now.days_left)
@@ -134,11 +133,9 @@ def _thin(now: ProjectProgress, roster: Roster) -> str:
         return ""
     known = Counter(one for member in roster.active for one in member.known)
     alone = [one.name for one in roster.classes if known[one.id] == 1]
-    some = alone[:3] + ([f"{len(alone) - 3} more"] if len(alone) > 3 else [])
-    named = " or ".join(filter(None, (", ".join(some[:-1]), *some[-1:]))) or "these classes"
     return (
         f"{left:,} label{' rests' if left == 1 else 's rest'} on too few people: invite someone else who "
-        f"knows {named}, or decide {'it' if left == 1 else 'them'}."
+        f"knows {listed(alone, 3, 'or') or 'these classes'}, or decide {'it' if left == 1 else 'them'}."
     )
 
 

@@ -16,7 +16,7 @@ from covote_studio.editing.record import note
 from covote_studio.people import credentials
 from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import touch
-from covote_studio.rules import ADAPTIVE, Refusal, check_ask, check_cost, check_name, check_text
+from covote_studio.rules import ADAPTIVE, Refusal, check_ask, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
     WAITING,
@@ -105,7 +105,7 @@ def add_person(
     row = connection.execute(
         insert(person)
         .values(
-            name=checked, role=role, cost=check_cost(cost), active=True, may_tick=False,
+            name=checked, role=role, cost=cost, active=True, may_tick=False,
             model=None if model is None else json.dumps(model), cursor=0, answers=0, note="",
             created=time.time(),
         )
@@ -119,11 +119,11 @@ def add_person(
 
 
 def invite(
-    connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False,
-    by: int | None = None, email: str = "",
+    connection: Connection, name: str, classes: Iterable[int], may_tick: bool = False, by: int | None = None,
+    email: str = "",
 ) -> tuple[int, str]:  # fmt: skip
     """Add an expert, and return the id and the secret of the link that lets the person in."""
-    person_id = add_person(connection, name, "expert", cost, by=by)
+    person_id = add_person(connection, name, "expert", by=by)
     more = {"may_tick": may_tick, "email": email[:320] or None}
     connection.execute(update(person).where(person.c.id == person_id).values(more))
     set_known(connection, person_id, classes, by)
@@ -142,9 +142,8 @@ ROLES = {"expert": "an expert", "reviewer": "a reviewer", "owner": "an owner"}
 
 
 def change_person(
-    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str,
-    by: int | None = None,
-) -> None:  # fmt: skip
+    connection: Connection, person_id: int, *, active: bool, may_tick: bool, role: str, by: int | None = None
+) -> None:
     """Change a person; at least one owner must remain. Someone who is away can still sign in."""
     row = connection.execute(select(person).where(person.c.id == person_id)).one()
     if row.role == "model":
@@ -153,7 +152,7 @@ def change_person(
         raise Refusal(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
     if row.role == "owner" and role != "owner":
         require_other_owner(connection, person_id)
-    new = {"cost": check_cost(cost), "active": active, "may_tick": may_tick, "role": role}
+    new = {"active": active, "may_tick": may_tick, "role": role}
     connection.execute(update(person).where(person.c.id == person_id).values(new))
     changes = [
         words
@@ -161,7 +160,6 @@ def change_person(
             (role != row.role, f"is now {ROLES.get(role, role)}"),
             (active != row.active, "is back" if active else "is away"),
             (may_tick != row.may_tick, f"may {'' if may_tick else 'not '}change their own classes"),
-            (cost != row.cost, f"costs {cost:g} per answer"),
         )
         if changed
     ]

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
-from covote_studio.rules import Member, Refusal
+from covote_studio.rules import Member, Refusal, listed
 from covote_studio.storage.schema import (
     NONE,
     UNSURE,
@@ -251,8 +251,7 @@ def _advice(panel: Panel, missing: int) -> str:
     wanted = [pairs[0][0], *(b for a, b in pairs if a == pairs[0][0])][:4]
     columns = panel.knows[:, [panel.class_index(one) for one in wanted]].astype(np.int64)
     covered = int((np.triu(columns.T @ columns == 0, 1)).sum())
-    names = [str(one) for one in wanted]
-    advice = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
+    advice = f"Add one person who knows {listed([str(one) for one in wanted])}"
     left = missing - covered
     more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
     return f"{advice}{more if left else ''}."
