@@ -80,10 +80,6 @@ EXAMPLES = {
         "covote multilabel decode answers.csv --panel panel.toml --count 2",
         "covote multilabel decode tags.jsonl --panel panel.toml --full -o tags.csv",
     ),
-    "multilabel simulate": (
-        "covote multilabel simulate panel.toml --count 2",
-        "covote multilabel simulate panel.toml --full --accuracy 0.95",
-    ),
     "convert": (
         "covote convert export.json answers.csv",
         "covote convert panel.toml configurations --shown image",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from covote import atomic
@@ -14,30 +13,24 @@ from covote.cli.arguments import (
     Json,
     LabelsFile,
     PanelFile,
-    Seed,
     StandardStreams,
     StreamFormat,
-    number,
     reads_votes,
     whole,
 )
-from covote.errors import CovoteError, InputError
+from covote.errors import CovoteError
 from covote.panel import Panel
 from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
-    from covote.multilabel import LabelSets, SetsOutcome
+    from covote.multilabel import SetsOutcome
     from covote.multilabel.report_files import ReportFile
+    from covote.multilabel.support import Report
 
-_NONE = '"none of mine"'
 _LOOKED = 4  # numbers of labels that `check` tries by default
 
 Full = Annotated[bool, typer.Option("--full", help="Experts name all labels they know, not one of them.")]
-Forced = Annotated[bool, typer.Option("--forced", help='Experts cannot answer "none of mine".')]
-Count = Annotated[
-    int | None,
-    typer.Option(parser=whole, help="Largest number of labels of an item (with --forced: exact number)."),
-]
+Count = Annotated[int | None, typer.Option(parser=whole, help="Largest number of labels of an item.")]
 PanelOption = Annotated[Path, typer.Option("--panel", help="Panel file: who knows what.")]
 
 
@@ -61,7 +54,7 @@ def check(
         _check_answers(answers, panel_file, reading, as_json)
         return
     panel = Panel.load(panel_file)
-    rows = [_support(panel, report, forced, count) for report in ("all", "one") for forced in (False, True)]
+    rows = [_support(panel, report, count) for report in ("all", "one")]
     if as_json:
         terminal.say_json({"experts": len(panel), "classes": len(panel.classes), "support": rows})
     else:
@@ -83,7 +76,6 @@ def decode(
     output_file: LabelsFile = None,
     count: Count = None,
     full: Full = False,
-    forced: Forced = False,
     kind: StreamFormat = "csv",
     as_json: Json = False,
     *,
@@ -97,9 +89,13 @@ def decode(
     panel = Panel.load(panel_file)
     with streams, terminal.warnings_as_lines():
         found = decode_file(
-            streams.votes, streams.labels, panel, report="all" if full else "one", forced=forced, count=count,
+            streams.votes,
+            streams.labels,
+            panel,
+            report="all" if full else "one",
+            count=count,
             reading=reading,
-        )  # fmt: skip
+        )
     if as_json:
         terminal.say_json(
             {
@@ -119,76 +115,7 @@ def decode(
             terminal.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 
-def simulate(
-    panel_file: Annotated[Path, typer.Argument(help="Panel file: who knows what.")],
-    count: Count = None,
-    full: Full = False,
-    forced: Forced = False,
-    items: Annotated[int, typer.Option(parser=whole, help="Number of items.")] = 1000,
-    accuracy: Annotated[
-        float, typer.Option(parser=number, help="How often experts are right about classes they know.")
-    ] = 1.0,
-    missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Simulate answers about items with random labels, and count how many labels are recovered.
-
-    Items have 1 to COUNT labels (by default 1 to 3), or exactly COUNT with --forced.
-    """
-    from covote.multilabel import decode as decode_reports
-    from covote.multilabel import simulate as simulate_reports
-
-    panel = Panel.load(panel_file)
-    if items < 1:
-        raise InputError(f"--items {items} must be at least 1")
-    report: Any = "all" if full else "one"
-    truth = _random_labels(len(panel.classes), items, count, forced and not full, seed)
-    reports = simulate_reports(
-        panel, truth, report=report, forced=forced, accuracy=accuracy, missing=missing, seed=seed
-    )
-    found = decode_reports(reports, report=report, forced=forced, count=count)
-    result = _compared(found, truth)
-    if as_json:
-        terminal.say_json(result)
-        return
-    terminal.say(f"{terminal.counted(items, 'item')}, {int(reports.asked.sum()):,} answers.")
-    terminal.say(f"  complete  {result['complete']:>10,}  {result['complete_right']:,} of them right")
-    terminal.say(
-        f"  partial   {result['partial']:>10,}  {result['partial_right']:,} of them without a wrong label"
-    )
-    terminal.say(f"  conflict  {result['conflict']:>10,}  no label set fits the answers")
-    terminal.say(f"{result['found']:,} of {result['labels']:,} labels were found.")
-
-
-multilabel = (check, decode, simulate)
-
-
-def _random_labels(classes: int, items: int, count: int | None, exactly: bool, seed: int) -> Any:
-    """Return (items x classes) random labels: up to `count` (by default 3) per item, or exactly as many."""
-    most = min(classes, 3 if count is None else count)
-    rng = np.random.default_rng(seed)
-    sizes = np.full(items, most) if exactly and count is not None else rng.integers(1, most + 1, items)
-    order = rng.random((items, classes)).argsort(axis=1).argsort(axis=1)
-    return order < sizes[:, None]
-
-
-def _compared(found: LabelSets, truth: Any) -> dict[str, int]:
-    """Count the items that were decided, those decided right, and the labels that were found."""
-    partial = ~found.complete & ~found.conflict
-    right = (found.holds == truth).all(axis=1)
-    sound = ~(found.holds & ~truth).any(axis=1)
-    counts = {
-        "items": len(found),
-        "complete": found.complete.sum(),
-        "complete_right": (found.complete & right).sum(),
-        "partial": partial.sum(),
-        "partial_right": (partial & sound).sum(),
-        "conflict": found.conflict.sum(),
-        "labels": truth.sum(),
-        "found": (found.holds & truth).sum(),
-    }
-    return {name: int(value) for name, value in counts.items()}
+multilabel = (check, decode)
 
 
 def _say_decoded(found: SetsOutcome) -> None:
@@ -231,16 +158,16 @@ def _check_answers(answers: Path, panel_file: Path, reading: ReadOptions, as_jso
         raise typer.Exit(2)
 
 
-def _support(panel: Panel, report: Any, forced: bool, count: int | None) -> dict[str, Any]:
+def _support(panel: Panel, report: Report, count: int | None) -> dict[str, Any]:
     """Return up to how many labels the panel supports for a way of answering, and what fails beyond."""
     from covote.multilabel import supports
 
-    row: dict[str, Any] = {"report": report, "forced": forced, "any_number": False, "supported": None}
+    row: dict[str, Any] = {"report": report, "any_number": False, "supported": None}
     looked = report == "one" and count is None
     for size in range(1, min(len(panel.classes), _LOOKED) + 1) if looked else (count,):
-        found = supports(panel, size, report=report, forced=forced)
+        found = supports(panel, size, report=report)
         if not found:
-            return row | {"fails_at": size, "alike": [list(found.first), list(found.second)]}
+            return row | {"fails_at": size, "ambiguous": [list(found.first), list(found.second)]}
         row |= {"any_number": True} if report == "all" else {"supported": size}
     return row
 
@@ -249,19 +176,15 @@ def _say_support(rows: list[dict[str, Any]], count: int | None) -> None:
     terminal.say("Perfect answers determine the labels of an item if experts")
     for row in rows:
         who = f"name {'all labels' if row['report'] == 'all' else 'one label'} they know"
-        otherwise = "any class" if row["forced"] else _NONE
-        exactly = "exactly " if row["forced"] and row["report"] == "one" else "up to "
         if row["any_number"]:
             what = "any number of labels" if count is None else f"up to {terminal.counted(count, 'label')}"
         elif row["supported"] is None:
             what = "not supported"
-        elif exactly == "exactly " and count is None and row["supported"] > 1:
-            what = f"exactly s labels, s = 1 to {row['supported']}"
         else:
-            what = f"{exactly}{terminal.counted(row['supported'], 'label')}"
-        more = " (more were not tried)" if not row["any_number"] and "alike" not in row and not count else ""
-        terminal.say(f"  {who}, or {otherwise}: {what}{more}.")
-        if "alike" in row:
-            first, second = (" + ".join(map(str, some)) for some in row["alike"])
+            what = f"up to {terminal.counted(row['supported'], 'label')}"
+        more = " (more were not tried)" if row["supported"] and "ambiguous" not in row and not count else ""
+        terminal.say(f'  {who}, or "none of mine": {what}{more}.')
+        if "ambiguous" in row:
+            first, second = (" + ".join(map(str, some)) for some in row["ambiguous"])
             at = "" if row["fails_at"] is None or row["report"] == "all" else f"With {row['fails_at']}, "
             terminal.say(f"    {at}{first} and {second} can get the same answers.")

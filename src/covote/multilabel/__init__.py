@@ -3,7 +3,6 @@
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.report_files import SetsOutcome, decode_file
 from covote.multilabel.reports import Reports
-from covote.multilabel.simulating import simulate
 from covote.multilabel.support import Support, supports
 
 __all__ = [
@@ -13,6 +12,5 @@ __all__ = [
     "Support",
     "decode",
     "decode_file",
-    "simulate",
     "supports",
 ]

@@ -101,7 +101,6 @@ def decode_file(
     panel: Panel,
     *,
     report: Report = "one",
-    forced: bool = False,
     count: int | None = None,
     reading: ReadOptions | None = None,
 ) -> SetsOutcome:
@@ -119,7 +118,7 @@ def decode_file(
         counts.
     panel
         Who knows what.
-    report, forced, count
+    report, count
         As for :func:`covote.multilabel.decode`.
     reading
         How the columns, names and cells of the answers are understood.
@@ -131,7 +130,7 @@ def decode_file(
         atomic.check_place(output)
     file = read_reports(votes_file, panel, reading)
     dropped = file.found.judge("error" if reading is None else reading.unknown)
-    sets = decode(file.reports, report=report, forced=forced, count=count)
+    sets = decode(file.reports, report=report, count=count)
     if output is not None:
         with open_writer(output, WHAT) as writer:
             for batch in _as_written(sets, file.items, kind).to_batches():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -211,16 +211,6 @@ class Reports:
         named = ragged.label >= 0
         triples = (item[named], ragged.expert[named].astype(np.int64), ragged.label[named].astype(np.int64))
         return cls(votes.panel, *triples, asked, tuple(votes.items))
-
-    def pieces(self, items: int) -> Iterator[Reports]:
-        """Yield the reports on a number of items at a time."""
-        for start in range(0, max(1, len(self)), items):
-            stop = min(len(self), start + items)
-            rows = slice(*np.searchsorted(self.item, [start, stop]).tolist())
-            yield Reports(
-                self.panel, self.item[rows] - start, self.expert[rows], self.label[rows],
-                self.asked[start:stop], self.ids[start:stop],
-            )  # fmt: skip
 
     def count_several(self) -> int:
         """Return how many answers name more than one class."""

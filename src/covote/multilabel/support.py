@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -38,9 +37,7 @@ class Support:
         return self.holds
 
 
-def supports(
-    panel: Panel, count: int | None = None, *, report: Report = "one", forced: bool = False
-) -> Support:
+def supports(panel: Panel, count: int | None = None, *, report: Report = "one") -> Support:
     """Check whether perfect answers always determine the labels of an item that may have several.
 
     Theory: section 8. The condition is exact: where it fails, the result has two label sets that can lead to
@@ -51,21 +48,19 @@ def supports(
     panel
         Who knows what.
     count
-        The largest number of labels of an item; the exact number if experts name one label and must answer.
-        By default any number.
+        The largest number of labels of an item (default: any number).
     report
         Whether an expert names ``"one"`` of the labels they know, or ``"all"`` of them.
-    forced
-        Whether an expert who knows none of the labels must name a class, instead of "none of mine".
 
-    >>> bool(supports(Panel.from_blocks(list("abc"), ["ab", "ac", "bc"]), 2))
-    True
-    >>> found = supports(Panel.from_blocks(list("abc"), ["abc"]), 2, forced=True)
-    >>> found.first, found.second  # the expert may name c for both
-    (('a', 'c'), ('b', 'c'))
+    >>> panel = Panel.from_blocks(list("abc"), ["ab", "ac", "bc"])
+    >>> bool(supports(panel, 2)), bool(supports(panel, 3))
+    (True, False)
+    >>> supports(panel, 3).first, supports(panel, 3).second  # who knows a can name b or c for both
+    (('b', 'c'), ('a', 'b', 'c'))
     """
     check_model(report, count, len(panel.classes))
-    found = _confused(panel.knows, count, report, forced)
+    most = len(panel.classes) if count is None else count
+    found = (_unknown if report == "all" or most == 1 else _hidden)(panel.knows, most)
     if found is None:
         return Support(True)
     return Support(False, *(tuple(panel.classes[k] for k in some) for some in found))
@@ -79,37 +74,15 @@ def check_model(report: str, count: int | None, classes: int) -> None:
         raise InputError(f"count={count} labels for {classes} classes; an item has at most {classes}")
 
 
-def _confused(
-    knows: NDArray[np.bool_], count: int | None, report: str, forced: bool
-) -> tuple[list[int], list[int]] | None:
-    """Return two label sets that can lead to the same answers; None if there are none."""
-    classes = knows.shape[1]
-    if classes == 1 or (count == classes and report == "one" and forced):
-        return None  # there is only one set
-    most = classes if count is None else count
-    if not forced and (report == "all" or most == 1):
-        return _unknown(knows, most)
-    if report == "all" or most == 1:
-        return _pair(knows)
-    return _merged(knows, count) if forced else _hidden(knows, most)
-
-
 def _unknown(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
     """A class that no expert knows is never reported; a single one follows if every item has one label."""
     unknown = np.flatnonzero(~knows.any(axis=0)).tolist()
     if len(unknown) > 1:
         return [unknown[0]], [unknown[1]]
     if not unknown or most == 1:
-        return None
+        return None  # also for a panel of a single class: it is the label of every item
     other = 0 if unknown[0] else 1
     return [other], sorted([other, unknown[0]])
-
-
-def _pair(knows: NDArray[np.bool_]) -> tuple[list[int], list[int]] | None:
-    """Two classes without a common expert look alike to experts who must answer."""
-    matrix = knows.astype(np.float32)
-    k, j = np.nonzero(np.triu(matrix.T @ matrix == 0, 1))
-    return ([int(k[0])], [int(j[0])]) if len(k) else None
 
 
 def _hidden(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
@@ -121,23 +94,6 @@ def _hidden(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] 
         if others is not None:
             base = sorted(others) or [0 if b else 1]
             return base, sorted([*base, b])
-    return None
-
-
-def _merged(knows: NDArray[np.bool_], count: int | None) -> tuple[list[int], list[int]] | None:
-    """Two classes look alike next to others if every expert who knows both can name one of the others."""
-    if count is None:
-        return [0], [0, 1]  # the same answer may be all that there is, or not
-    classes = knows.shape[1]
-    blocks = [frozenset(np.flatnonzero(row).tolist()) for row in knows]
-    authorities = [frozenset(np.flatnonzero(column).tolist()) for column in knows.T]
-    for a, b in combinations(range(classes), 2):
-        both = [blocks[i] - {a, b} for i in sorted(authorities[a] & authorities[b])]
-        others = _hitting(both, count - 1)
-        if others is not None:
-            rest = (k for k in range(classes) if k not in others and k not in (a, b))
-            base = [*others, *(next(rest) for _ in range(count - 1 - len(others)))]
-            return sorted([*base, a]), sorted([*base, b])
     return None
 
 

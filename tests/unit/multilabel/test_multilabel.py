@@ -7,7 +7,8 @@ import pytest
 
 from covote import Panel, Votes
 from covote.errors import CovoteError
-from covote.multilabel import Reports, deciding, decode, simulate, supports
+from covote.multilabel import Reports, decode, supports
+from covote.votes import NONE_OF_MINE
 
 PANELS = [
     ["abc", "abd", "acd", "bcd"],
@@ -20,7 +21,7 @@ PANELS = [
     ["ab", "bc"],
     ["abcd", "abcd"],
 ]
-MODELS = [("all", False), ("all", True), ("one", False), ("one", True)]
+WAYS = ["all", "one"]
 
 
 def subsets(classes, most=None):
@@ -28,41 +29,34 @@ def subsets(classes, most=None):
     return [frozenset(some) for size in range(1, most + 1) for some in combinations(sorted(classes), size)]
 
 
-def answers(known, labels, report, forced):
+def answers(known, labels, report):
     """What an expert may answer, as sets of classes."""
     mine = frozenset(known) & labels
-    if mine:
-        return [mine] if report == "all" else [frozenset(k) for k in mine]
-    if not forced:
-        return [frozenset()]
-    return subsets(known) if report == "all" else [frozenset(k) for k in known]
+    return [mine] if report == "all" or not mine else [frozenset(k) for k in mine]
 
 
-def possible_sets(blocks, classes, report, forced, count):
+def possible_sets(blocks, classes, report, count):
     """All sets of labels that an item may have, by the answers."""
-    sets = subsets(classes, count)
-    if count is not None and report == "one" and forced:
-        sets = [labels for labels in sets if len(labels) == count]
     fitting = {}
-    for labels in sets:
-        for said in product(*(answers(known, labels, report, forced) for known in blocks)):
+    for labels in subsets(classes, count):
+        for said in product(*(answers(known, labels, report) for known in blocks)):
             fitting.setdefault(said, []).append(labels)
     return fitting
 
 
-def fits(known, said, labels, report, forced):
+def fits(known, said, labels, report):
     """Whether an expert may give an answer if these are the labels; None: the expert was not asked."""
-    return said is None or said in answers(known, labels, report, forced)
+    return said is None or said in answers(known, labels, report)
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3])
-@pytest.mark.parametrize(("report", "forced"), MODELS)
+@pytest.mark.parametrize("report", WAYS)
 @pytest.mark.parametrize("blocks", PANELS, ids=",".join)
-def test_the_condition_is_exact(blocks, report, forced, count):
+def test_the_condition_is_exact(blocks, report, count):
     classes = sorted(set(chain.from_iterable(blocks)) | set("abc"))
     panel = Panel.from_blocks(classes, blocks)
-    fitting = possible_sets(blocks, classes, report, forced, count)
-    support = supports(panel, count, report=report, forced=forced)
+    fitting = possible_sets(blocks, classes, report, count)
+    support = supports(panel, count, report=report)
     assert bool(support) == all(len(sets) == 1 for sets in fitting.values())
     if not support:
         pair = {frozenset(support.first), frozenset(support.second)}
@@ -70,19 +64,17 @@ def test_the_condition_is_exact(blocks, report, forced, count):
         assert any(pair <= set(sets) for sets in fitting.values())
 
 
-def assert_exact(blocks, classes, said, report, forced, count):
+def assert_exact(blocks, classes, said, report, count):
     """Compare the decoder with all label sets there are."""
     panel = Panel.from_blocks(classes, blocks)
     sets = subsets(classes, count)
-    if count is not None and report == "one" and forced:
-        sets = [labels for labels in sets if len(labels) == count]
-    found = decode(Reports.from_lists(said, panel), report=report, forced=forced, count=count)
+    found = decode(Reports.from_lists(said, panel), report=report, count=count)
     rows = zip(said, found.value, found.complete.tolist(), found.conflict.tolist(), strict=True)
     for answer, labels, complete, conflict in rows:
         possible = [
             some
             for some in sets
-            if all(fits(*pair, some, report, forced) for pair in zip(blocks, answer, strict=True))
+            if all(fits(*pair, some, report) for pair in zip(blocks, answer, strict=True))
         ]
         assert (complete, conflict) == (len(possible) == 1, not possible), (blocks, answer)
         if possible:
@@ -90,13 +82,13 @@ def assert_exact(blocks, classes, said, report, forced, count):
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3])
-@pytest.mark.parametrize(("report", "forced"), MODELS)
+@pytest.mark.parametrize("report", WAYS)
 @pytest.mark.parametrize("blocks", PANELS, ids=",".join)
-def test_labels_are_those_in_every_set_that_fits(blocks, report, forced, count):
+def test_labels_are_those_in_every_set_that_fits(blocks, report, count):
     classes = sorted(set(chain.from_iterable(blocks)) | set("abc"))
-    said = list(possible_sets(blocks, classes, report, forced, count))
+    said = list(possible_sets(blocks, classes, report, count))
     said = said[:: 1 + len(said) // 400]
-    assert_exact(blocks, classes, said, report, forced, count)
+    assert_exact(blocks, classes, said, report, count)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -108,7 +100,7 @@ def test_answers_of_any_kind_are_decided_as_by_brute_force(seed):
     blocks = [
         "".join(name for name, is_known in zip(classes, row, strict=True) if is_known) for row in chosen
     ]
-    report, forced = MODELS[seed % 4]
+    report = WAYS[seed % 2]
     count = [None, *range(1, len(classes) + 1)][rng.integers(0, len(classes) + 1)]
     said = []
     for _ in range(150):
@@ -116,20 +108,13 @@ def test_answers_of_any_kind_are_decided_as_by_brute_force(seed):
         row = []
         for known in blocks:
             # True answers, then answers that one expert or all may have got wrong, and experts not asked.
-            right = answers(known, truth, report, forced)
+            right = answers(known, truth, report)
             wild = [frozenset(), *subsets(known, 1 if report == "one" and rng.random() < 0.9 else None)]
             guess = wild[rng.integers(len(wild))] if mode == 2 or rng.random() < 0.3 * mode else None
             picked = right[rng.integers(len(right))] if guess is None else guess
             row.append(None if rng.random() < 0.2 else picked)
         said.append(row)
-    assert_exact(blocks, classes, said, report, forced, count)
-
-
-def test_a_count_makes_forced_full_reports_complete_or_a_conflict():
-    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
-    reports = Reports.from_lists([["ab", "bc", "ac"]], panel)
-    assert decode(reports, report="all", forced=True, count=3).complete.all()
-    assert decode(reports, report="all", forced=True, count=2).conflict.all()
+    assert_exact(blocks, classes, said, report, count)
 
 
 def test_a_full_count_makes_missing_answers_harmless():
@@ -146,66 +131,17 @@ def test_several_classes_where_one_is_due_are_a_conflict():
     assert decode(reports, report="all").complete.all()
 
 
-def test_pieces_do_not_change_the_labels(monkeypatch):
-    panel = Panel.from_blocks(list("abcd"), ["abc", "abd", "acd", "bcd"])
-    for report, forced in MODELS:
-        truth = [[k] if n % 3 else [k, "a"] for n, k in enumerate("abcd" * 5)]
-        reports = simulate(panel, truth, report=report, forced=forced, accuracy=0.8, missing=0.1, seed=5)
-        whole = decode(reports, report=report, forced=forced).to_table()
-        with monkeypatch.context() as small:
-            small.setattr(deciding, "PIECE", 12)
-            assert decode(reports, report=report, forced=forced).to_table().equals(whole)
-
-
-def test_a_search_that_is_cut_short_says_less_and_nothing_wrong(monkeypatch):
-    panel = Panel.from_blocks(list("abcdef"), ["ab", "cd", "ef"])
-    reports = Reports.from_lists([["a", "c", "e"]], panel)
-    assert decode(reports, forced=True, count=5).value == [("a", "c", "e")]
-    monkeypatch.setattr(deciding, "MOST_STEPS", 2)
-    found = decode(reports, forced=True, count=5)
-    assert (found.value, found.complete.tolist(), found.conflict.tolist()) == ([()], [False], [False])
-
-
-@pytest.mark.parametrize(("report", "forced"), MODELS)
-def test_simulated_experts_answer_as_the_model_allows(report, forced):
-    blocks = ["abc", "abd", "acd", "bcd", "a"]
-    panel = Panel.from_blocks(list("abcd"), blocks)
-    rng = np.random.default_rng(0)
-    truth = [sorted(rng.choice(list("abcd"), rng.integers(1, 4), replace=False)) for _ in range(400)]
-    reports = simulate(panel, truth, report=report, forced=forced, missing=0.1, seed=3)
-    seen = [set() for _ in blocks]
-    for labels, row in zip(truth, reports.lists(), strict=True):
-        for i, said in enumerate(row):
-            if said is not None:
-                assert frozenset(said) in answers(blocks[i], frozenset(labels), report, forced)
-                seen[i].add(said)
-    assert all(
-        len(said) >= (len(block) if report == "one" else 1) for block, said in zip(blocks, seen, strict=True)
-    )
-    assert 0.07 < 1 - reports.asked.mean() < 0.13
-    again = simulate(panel, truth, report=report, forced=forced, missing=0.1, seed=3)
-    assert again.lists() == reports.lists()
-    erring = simulate(panel, truth, report=report, forced=forced, accuracy=0.5, seed=3)
-    right = [
-        frozenset(said) in answers(blocks[i], frozenset(labels), report, forced)
-        for labels, row in zip(truth, erring.lists(), strict=True)
-        for i, said in enumerate(row[:4])
-    ]
-    assert 0.45 < np.mean(right) < 0.9
+def test_votes_are_answers_that_name_one_label():
+    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
+    votes = Votes.from_dense([[0, 1, 0], [1, 1, NONE_OF_MINE]], panel)
+    found = decode(votes)
+    assert (found.value, found.complete.tolist()) == ([("a", "b"), ("b",)], [False, True])
 
 
 def test_most_authorities_decide_where_full_reports_contradict_each_other():
     panel = Panel.from_blocks(list("ab"), ["ab", "ab", "a", "b"])
     found = decode(Reports.from_lists([["a", "ab", "a", ""]], panel), report="all")
     assert (found.value, found.conflict.tolist(), found.complete.tolist()) == ([("a",)], [True], [False])
-
-
-def test_the_certain_labels_of_unknown_number_are_the_terminal_component():
-    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
-    votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 0]], panel)
-    found = decode(votes, forced=True)
-    assert found.value == [("a", "b", "c"), ("a",), ("b",)]
-    assert found.complete.tolist() == [True, False, False]
 
 
 def test_lists_of_classes_come_from_tables_and_go_to_tables():
@@ -269,9 +205,6 @@ def test_an_empty_table_of_items_has_no_labels():
             lambda panel: Reports.from_table({"item": ["x", "y", "x"], "expert-1": ["cat"] * 3}, panel),
             "row 3: item 'x' already occurs in row 1",
         ),
-        (lambda panel: simulate(panel, ["cat"]), "give a list of classes"),
-        (lambda panel: simulate(panel, [[]]), "item 0 has no label"),
-        (lambda panel: simulate(panel, [["cat"]], accuracy=2), "accuracy is 2"),
     ],
 )
 def test_mistakes_are_explained(call, words):
