@@ -69,7 +69,7 @@ def test_files_that_go_out_come_back_in(owner, answered, tmp_path):
     for field, name in (("panel", "panel.toml"), ("votes", "votes.parquet")):
         owner.set_input_files(f"#{field}", tmp_path / name)
     owner.get_by_role("button", name="Import").click()
-    expect(owner.locator("#said")).to_contain_text("0 votes added, 0 changed; 72 already existed")
+    expect(owner.locator("#said")).to_contain_text("0 answers added, 0 changed; 72 already existed")
 
 
 def test_the_boss_sees_the_report_by_a_link_and_nothing_else(owner, answered, visit):

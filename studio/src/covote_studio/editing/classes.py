@@ -222,7 +222,7 @@ def retire_class(connection: Connection, class_id: int, by: int | None = None) -
         refresh_options(connection, one)
     note(connection, by, f"Retired the class {found.name}.")
     touch(connection)
-    return f"{found.name} is retired: it is no longer offered. Earlier votes for it count."
+    return f"{found.name} is retired: it is no longer offered. Earlier answers count."
 
 
 def bring_back_class(connection: Connection, class_id: int, by: int | None = None) -> int:

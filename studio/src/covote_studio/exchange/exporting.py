@@ -68,7 +68,7 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
                 if one.exists():
                     archive.write(one, one.name)
     elif results is None:
-        raise Refusal("There are no votes yet; export again when someone has answered.", 409)
+        raise Refusal("No one has answered yet; export again when someone has.", 409)
     else:
         decode_file(votes, place, results.panel)
     return place

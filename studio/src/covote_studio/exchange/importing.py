@@ -345,7 +345,9 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
     """
     votes = _read_votes(name, content, roster)
     new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
-    message = f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+    message = (
+        f"{new:,} answers added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+    )
     note(connection, by, f"Imported {Path(name).name}: {message}")
     return message
 

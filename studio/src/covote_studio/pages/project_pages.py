@@ -250,7 +250,7 @@ def export(studio: Project, who: Owner, name: str) -> Response:
 
 @router.post("/import")
 def take_in(studio: Project, who: Owner, form: Form) -> Response:
-    """Import a panel file, a file of votes, or both."""
+    """Import a panel file, a file of answers, or both."""
     done = []
     for name, sent in files_of(form, "panel"):
         panel = importing.read_panel(name, sent.read())
@@ -262,5 +262,5 @@ def take_in(studio: Project, who: Owner, form: Form) -> Response:
             _, roster = studio.snapshot(connection)
             done.append(importing.import_votes(connection, roster, name, sent.read(), who.id))
     if not done:
-        raise Refusal("No file was chosen; choose a panel file, a file of votes, or both.", 422)
+        raise Refusal("No file was chosen; choose a panel file, a file of answers, or both.", 422)
     return back_to("/export", " ".join(done))
