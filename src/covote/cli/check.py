@@ -279,6 +279,6 @@ def _tell(panel: Panel, missing: int, redundancy: int) -> None:
         if size >= 2:
             fewest, name = best_lower_bound(len(panel.classes), size, redundancy)
             terminal.say(
-                f"Any panel of experts with at most {terminal.counted(size, 'class')} needs at least "
-                f"{terminal.counted(fewest, 'expert')} ({name}); this one has {len(panel):,}."
+                f"If experts know at most {terminal.counted(size, 'class')} each, at least "
+                f"{terminal.counted(fewest, 'expert')} are needed ({name}); this panel has {len(panel):,}."
             )
