@@ -6,7 +6,6 @@ import http.client
 import json
 import re
 import socket
-import ssl
 import threading
 import time
 import weakref
@@ -42,7 +41,8 @@ class RequestGroup:
         with self._lock:
             self._over.set()
             for line in self._waiting:
-                _hang_up(line)
+                with suppress(OSError):
+                    line.shutdown(socket.SHUT_RDWR)
 
     def pause(self, seconds: float) -> None:
         """Wait, unless requests are given up."""
@@ -72,89 +72,23 @@ REQUESTS: ContextVar[RequestGroup] = ContextVar("covote-group")
 """The group that the threads of a run share; without one, each batch has its own."""
 
 
-class _Http(http.client.HTTPConnection):
-    """A connection that keeps its `line`: `sock` is forgotten while an answer of unknown length is read."""
-
-    line: socket.socket | None = None
-
-    def connect(self) -> None:
-        """Connect."""
-        super().connect()
-        self.line = self.sock
-
-
-class _Https(http.client.HTTPSConnection):
-    """The same with encryption; it can be hung up while the two sides are still agreeing on keys."""
-
-    line: socket.socket | None = None
-
-    def connect(self) -> None:
-        """Connect, then agree."""
-        http.client.HTTPConnection.connect(self)
-        context: ssl.SSLContext = self._context  # type: ignore[attr-defined]
-        secure = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
-        self.sock = self.line = secure
-        secure.do_handshake()
-
-
-class _Watch:
-    """One thread that ends requests that take too long; one per request would cost as much as the request."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._watched: dict[_Http | _Https, tuple[float, threading.Event]] = {}
-        self._thread: threading.Thread | None = None
-
-    @contextmanager
-    def within(self, seconds: float, connection: _Http | _Https) -> Iterator[threading.Event]:
-        """Hang up a connection after some seconds; the event says whether that has happened."""
-        late = threading.Event()
-        with self._lock:
-            self._watched[connection] = time.monotonic() + seconds, late
-            if self._thread is None or not self._thread.is_alive():  # a forked process has none
-                self._thread = threading.Thread(target=self._look, name="covote-watch", daemon=True)
-                self._thread.start()
-        try:
-            yield late
-        finally:
-            with self._lock:
-                self._watched.pop(connection, None)
-
-    def _look(self) -> None:
-        idle = 0
-        while idle < _IDLE:
-            time.sleep(_TICK)
-            with self._lock:
-                now = time.monotonic()
-                over = [(c, late) for c, (end, late) in self._watched.items() if end <= now]
-                idle = 0 if self._watched else idle + 1
-                if idle == _IDLE:
-                    self._thread = None
-            for connection, late in over:
-                late.set()
-                _hang_up(connection.line)
-
-
-_TICK, _IDLE = 0.02, 100  # seconds between two looks, and looks at nothing after which the thread ends
-_WATCH = _Watch()
-
-
 class Connections:
     """Connections to one server, kept open between requests and shared by threads.
 
-    A request has `timeout` seconds from its first byte to the last one of the answer, however slowly these
-    come. Nothing is followed elsewhere: a redirect is an error.
+    An answer has `timeout` seconds until its last byte, however slowly these come. Nothing is followed
+    elsewhere: a redirect is an error.
     """
 
     def __init__(self, url: str, *, timeout: float, retries: int, key: str | None = None) -> None:
         parts = urlsplit(url)
-        self._kind = _Https if parts.scheme == "https" else _Http
+        secure = parts.scheme == "https"
+        self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._host, self._port = parts.hostname or "", parts.port
         self._server = without_password(f"{parts.scheme}://{parts.netloc}")
         self._timeout, self._retries = timeout, retries
         self._secrets: list[str] = []
         self._authorization = self._authorized(parts.username, parts.password, key)
-        self._idle: list[_Http | _Https] = []
+        self._idle: list[http.client.HTTPConnection] = []
         weakref.finalize(self, _close, self._idle)
 
     def json(self, group: RequestGroup, method: str, path: str, body: Any = None) -> Any:
@@ -192,23 +126,19 @@ class Connections:
         if data is not None:
             headers["Content-Type"] = "application/json"
         try:
-            with _WATCH.within(self._timeout, connection) as late:
-                if connection.sock is None:
-                    connection.connect()
-                    if late.is_set():
-                        raise TimeoutError
-                with group.waiting(connection):
-                    connection.request(method, path, data, headers)
-                    answer = connection.getresponse()
-                    content = answer.read(LARGEST + 1)
-                if late.is_set():
-                    raise TimeoutError
+            if connection.sock is None:
+                connection.connect()
+            with group.waiting(connection):
+                end = time.monotonic() + self._timeout
+                connection.request(method, path, data, headers)
+                answer = connection.getresponse()
+                content = _read(answer, end)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            if used and isinstance(error, ConnectionError) and not late.is_set() and not group.over:
+            if used and isinstance(error, ConnectionError) and not group.over:
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(group, method, path, data)
-            return 0, b"", self._reason(TimeoutError() if late.is_set() else error), None
+            return 0, b"", self._reason(error), None
         if len(content) > LARGEST:
             connection.close()
             return (
@@ -266,10 +196,17 @@ def without_password(url: str) -> str:
     return re.sub(r"//.*@", "//", url)
 
 
-def _hang_up(line: socket.socket | None) -> None:
-    if line is not None:
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
+def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
+    """Return an answer, or its beginning if it is too large; some servers send a byte now and then."""
+    content = bytearray()
+    while part := answer.read1(LARGEST + 1 - len(content)):
+        content += part
+        if time.monotonic() > end:
+            raise TimeoutError
+    if answer.length and len(content) <= LARGEST:
+        raise http.client.IncompleteRead(bytes(content), answer.length)
+    answer.close()  # the connection stays open
+    return bytes(content)
 
 
 def _pause(number: int, wanted: str | None) -> float:
@@ -287,7 +224,7 @@ def _until(date: str) -> float:
     return parsedate_to_datetime(date).timestamp() - time.time()
 
 
-def _close(connections: list[_Http | _Https]) -> None:
+def _close(connections: list[http.client.HTTPConnection]) -> None:
     for connection in connections:
         connection.close()
 
