@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from contextlib import closing
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from onnx import TensorProto, helper
 import covote
 from covote import Panel
 from covote.labelling.answers_file import AnswersFile
-from covote.labelling.batch_questions import Job, Question, ask, opened
+from covote.labelling.batch_questions import BatchQuestion, ask
 from covote.labelling.data import DataPlace
 from covote.labelling.preparing import prepare
 from covote.models import open_expert
@@ -95,13 +94,13 @@ def compare(folder, sizes, labels, rows, batch, rounds):
         with tempfile.TemporaryDirectory(dir=folder) as answers:
             kept = AnswersFile(Path(answers) / "labels.answers.sqlite")
             ready = prepare(DataPlace(folder / file), panel, folder, kept, batch, refresh=False, trust=False)
-            job = Job(ready.place, ready.experts, folder)
-            opened(ready.experts[0], folder)
             spans = [(s, min(s + batch, rows)) for s in range(0, rows, batch)]
-            questions = [Question(0, start, stop, None, ready.seen[start]) for start, stop in spans]
+            digests = ready.stat_digests
+            questions = [BatchQuestion(0, start, stop, None, digests[start]) for start, stop in spans]
 
             def asked():
-                for reply in map(partial(ask, job), questions):
+                for question in questions:
+                    reply = ask(ready.experts[0], ready.data, question)
                     with kept.transaction():
                         kept.insert("e", reply.question.start, reply.answers.label, reply.answers.probability)
 

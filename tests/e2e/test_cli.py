@@ -326,7 +326,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
     [
         ("covote decode v.csv --method a", {"authority", "auto"}),
         ("covote design 7 3 --effort ", {"fast", "normal", "max"}),
-        ("covote label d.npy --ask ad", {"adaptive"}),
+        ("covote label d.npy --ask d", {"doubtful"}),
         ("covote simulate p.toml --noise s", {"similar"}),
     ],
 )

@@ -15,9 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import covote as covote_package
-from covote import Asker, Panel, decode, label_file
-from covote.errors import InputError
-from covote.labelling import Asking
+from covote import Panel, decode
 from covote.votes import Votes
 
 CLASSES = ["ant", "bee", "cat", "dog"]
@@ -170,6 +168,28 @@ def test_the_labels_are_those_of_the_decoder_in_memory(covote, folder):
     found = pq.read_table("labels.parquet")
     for column in ("label", "confidence", "margin", "runner_up", "violations", "status"):
         np.testing.assert_equal(found.column(column).to_pylist(), expected.column(column).to_pylist(), column)
+
+
+def test_a_stored_table_counts_with_the_models_that_are_asked(covote, folder):
+    save_panel(folder, ["a", "b", "c", "table"])
+    text = Path("panel.toml").read_text()
+    Path("panel.toml").write_text(re.sub('"python:[a-z0-9_]*:table"', '"table:stored.csv"', text))
+    dog = np.array([name == "dog" for name in truth(folder)])
+    chance = np.where(dog, 0.9, 0.2)
+    chance[:3] = np.nan
+    names = [f"i{n:04d}" for n in range(ITEMS)] + ["an item of other data"]
+    chance = np.append(chance, 0.5)
+    table = {"item": names, "cat": 1 - chance, "dog": chance}
+    pyarrow.csv.write_csv(pa.table(table), "stored.csv")
+    ran = run_label(covote, "--json")
+    assert ran.status == 0, ran.err
+    assert [run.get("asked") for run in json.loads(ran.out)["experts"]] == [ITEMS, ITEMS, ITEMS, None]
+    assert [run["answers"] for run in json.loads(ran.out)["experts"]] == [ITEMS, ITEMS, ITEMS, ITEMS - 3]
+    assert labels("labels.parquet") == truth(folder)
+    decoded = covote("decode", "labels.answers.sqlite", "--panel", "panel.toml", "-o", "again.parquet")
+    assert decoded.status == 0, decoded.err
+    assert labels("again.parquet")[:ITEMS] == truth(folder)
+    assert run_label(covote, "--dry-run").status == 0
 
 
 def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
@@ -361,20 +381,12 @@ def test_a_run_with_nothing_to_ask_opens_no_model(covote, folder):
     ("shapeless", "gave 1 answers for 100 items", ITEMS),
     ("unsure", "gave probabilities that are not numbers (NaN", ITEMS // 2),
 ])  # fmt: skip
-def test_answers_that_cannot_be_used_are_missing_or_stop_the_run(covote, folder, model, words, missing):
+def test_answers_that_cannot_be_used_are_missing(covote, folder, model, words, missing):
     save_panel(folder, ["a", "b", model, "d"])
     ran = run_label(covote, "--json", "--no-strict", output="loose.parquet")
     found = json.loads(ran.out)["experts"][2]
     assert words in found["reason"]
     assert found["missing"] == (truth(folder).count("dog") if missing == "some" else missing)
-    for _ in range(2):
-        ran = run_label(covote, "--strict")
-        assert ran.status == 2
-        assert f"expert 'c' {words.split()[0]}" in ran.err
-        assert "stopped by --strict" in ran.err
-        assert not Path("labels.parquet").exists()
-    ran = run_label(covote, "--strict", output="loose.parquet")  # also where the answers were kept before
-    assert ran.status == 2
 
 
 def test_nothing_is_labelled_if_nobody_answers(covote, folder):
@@ -404,112 +416,17 @@ def test_only_doubtful_items_go_to_the_expensive_experts(covote, folder):
     assert Path("labels.parquet").read_bytes() == first
 
 
-def test_adaptive_asking_gives_the_same_labels_for_fewer_questions(covote, folder):
-    save_panel(folder, NAMES, [10, 1, 1, 1])
-    ran = run_label(covote, "--ask", "adaptive", "--json")
-    assert ran.status == 0, ran.err
-    found = json.loads(ran.out)
-    assert labels("labels.parquet") == truth(folder)
-    asked = sum(size for name in NAMES for size, _ in calls(folder, name))
-    assert asked == 4 * ITEMS - found["saved"] < 4 * ITEMS
-    assert found["unsettled"] == 0
-    first = Path("labels.parquet").read_bytes()
-    assert run_label(covote, "--ask", "adaptive").status == 0
-    assert Path("labels.parquet").read_bytes() == first
-    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == asked
-    run_label(covote)  # everybody: only what was not asked yet
-    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == 4 * ITEMS
-    assert labels("labels.parquet") == truth(folder)
-
-
-def test_an_adaptive_run_goes_on_where_it_was_interrupted(covote, folder):
-    run_label(covote, "--ask", "adaptive", output="whole.parquet")
-    before = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
-    for name in NAMES:
-        (folder / f"{name}.log").unlink(missing_ok=True)
-    save_panel(folder, ["a", "broken", "c", "d"])
-    assert run_label(covote, "--ask", "adaptive", "--strict").status == 2
-    save_panel(folder, NAMES)
-    ran = run_label(covote, "--ask", "adaptive", "--refresh")
-    assert ran.status == 0, ran.err
-    assert Path("labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
-    assert {name: sum(size for size, _ in calls(folder, name)) for name in NAMES} == before
-
-
-def test_an_adaptive_run_that_is_killed_loses_at_most_the_batch_in_flight(covote, folder):
-    whole = run_label(covote, "--ask", "adaptive", output="whole.parquet", batch=20)
-    assert whole.status == 0, whole.err
-    needed = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
-    for path in folder.glob("*.log"):
-        path.unlink()
-    kills = ("2", "70", "140")
-    for call in kills:
-        assert label_process(folder, "--ask", "adaptive", KILL_AT=call) == (-signal.SIGKILL, "")
-        assert not (folder / "labels.parquet").exists()
-    assert label_process(folder, "--ask", "adaptive") == (0, "")
-    assert (folder / "labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
-    asked = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
-    assert all(asked[name] >= needed[name] for name in NAMES)
-    assert sum(asked.values()) - sum(needed.values()) <= 20 * len(kills)
-    assert sum(needed.values()) < 4 * ITEMS
-
-
-def test_a_budget_is_kept_and_what_it_leaves_open_is_told(covote, folder):
-    ran = run_label(covote, "--ask", "adaptive", "--budget", "1500")
-    assert ran.status == 0, ran.err
-    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == 1500
-    assert "Not settled: " in ran.out
-    assert "cost 1,500 instead of 4,000" in ran.out
-
-
-def test_an_expert_that_fails_is_replaced_by_others_where_they_can(covote, folder):
-    save_panel(folder, ["a", "broken", "c", "d"])
-    ran = run_label(covote, "--ask", "adaptive", "--no-strict")
-    assert ran.status == 3
-    assert "Warning: expert 'b'" in ran.err
-    found = labels("labels.parquet")
-    agree = [k for k, name in enumerate(truth(folder)) if name in ("bee", "cat")]
-    assert [found[k] for k in agree] == [truth(folder)[k] for k in agree]
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--ask", "nobody"), "'nobody' is not one of everyone, doubtful, adaptive"),
-        (("--budget", "5"), "a budget cannot be kept with ask='everyone'"),
-        (
-            ("--ask", "adaptive", "--no-strict", "--budget", "0.5"),
-            "total 0.5 buys no answer: the cheapest expert costs 1",
-        ),
+        (("--ask", "nobody"), "'nobody' is not one of everyone, doubtful"),
+        (("--budget", "5"), "a budget is for language models with prices"),
     ],
 )
 def test_terms_of_asking_that_cannot_be_kept_ask_nobody(covote, folder, options, words):
     ran = run_label(covote, *options)
     assert (ran.status, words in ran.err) == (2, True), ran.err
     assert not any(calls(folder, name) for name in NAMES)
-
-
-def test_an_asker_says_whom_to_ask(folder, monkeypatch):
-    panel = save_panel(folder, NAMES)
-    monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(str(folder))
-
-    def run(asker):
-        return label_file("data.npy", "labels.csv", panel, asking=Asking(asker, batch=100), trust=True)
-
-    found = run(Asker(panel, ITEMS, budget=3))
-    assert sum(len(calls(folder, name)) for name in NAMES) > 0
-    assert found.unsettled < ITEMS
-    for asker, words in (
-        (Asker(panel, 7), "the Asker is for 7 items, and the data have 1,000"),
-        (Asker(panel.without("a"), ITEMS, partial=True), "the Asker is for another panel"),
-    ):
-        with pytest.raises(InputError, match=words):
-            run(asker)
-    used = Asker(panel, ITEMS)
-    used.next()
-    with pytest.raises(InputError, match="the Asker has asked already"):
-        run(used)
 
 
 def test_changed_data_and_panels_are_noticed_and_named(covote, folder):

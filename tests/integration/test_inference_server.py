@@ -28,24 +28,17 @@ class Digit(MLModel):
     """The class is the first number of a row; its probability is the second."""
 
     asked = 0
-    inside = 0
-    most = 0
 
     async def predict(self, payload):
         kind = self.settings.parameters.extra["kind"]
         Digit.asked += 1
         if kind == "failing" or (kind == "flaky" and Digit.asked % 3):
             raise RuntimeError("no weights today")
-        Digit.inside += 1
-        Digit.most = max(Digit.most, Digit.inside)
-        await asyncio.sleep({"slow": 60.0, "counting": 0.2}.get(kind, 0.0))
-        Digit.inside -= 1
+        await asyncio.sleep(60.0 if kind == "slow" else 0.0)
         rows = NumpyCodec.decode_input(payload.inputs[0])
         k = rows[:, 0].astype(int)
         chances = np.repeat((1 - rows[:, 1:2]) / 2, 3, axis=1)
         chances[np.arange(len(k)), k] = rows[:, 1]
-        if kind == "counting":
-            chances = np.full((len(k), 1), Digit.most)
         return InferenceResponse(model_name=self.name, outputs=[
             StringCodec.encode_output("label", NAMES[k].tolist()),
             NumpyCodec.encode_output("chances", chances),
@@ -67,7 +60,7 @@ def free_ports(count):
 def server(peers, tmp_path_factory):
     folder = tmp_path_factory.mktemp("server")
     (folder / "digit_runtime.py").write_text(RUNTIME)
-    for kind in ("good", "slow", "failing", "flaky", "counting"):
+    for kind in ("good", "slow", "failing", "flaky"):
         (folder / kind).mkdir()
         model = {
             "name": kind,
@@ -131,13 +124,6 @@ def test_labels_and_probabilities_of_a_server(server):
     np.testing.assert_allclose(soft.probability[0], [0.1, 0.1, 0.8], atol=1e-6)
     named = expert(server, "good", output="label").answer({"k": ROWS[:, 0], "p": ROWS[:, 1]})
     assert (named.label == answers.label).all()
-
-
-def test_requests_are_as_large_as_asked_and_no_more_are_in_flight_than_asked(server):
-    found = expert(server, "counting", batch=5, in_flight=3, output="chances", classes=list(KNOWS))
-    most = found.model(ROWS)
-    assert most.shape == (60, 1)
-    assert 2 <= most.max() <= 3
 
 
 def test_a_slow_server_is_given_up_after_the_time_that_was_set(server):

@@ -76,16 +76,15 @@ def label(
         str,
         typer.Option(
             help="Which experts to ask: everyone; doubtful: by cost, each only about items on which cheaper "
-            "ones do not agree; adaptive: one after another, until no further answer can change the vote.",
-            **(choice("everyone", "doubtful", "adaptive") | {"metavar": "HOW"}),
+            "ones do not agree.",
+            **(choice("everyone", "doubtful") | {"metavar": "HOW"}),
         ),
     ] = "everyone",
     budget: Annotated[
         float | None,
         typer.Option(
             parser=number,
-            help="What all answers together may cost, kept ones included: with --ask adaptive, or where "
-            "language models have prices.",
+            help="What the calls of language models with prices may cost, kept ones included.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -112,14 +111,14 @@ def label(
         ),
     ] = None,
     strict: Annotated[
-        bool | None,
+        bool,
         typer.Option(
             "--strict/--no-strict",
-            help="Stop at the first failure of an expert, or at none (default: only if one has no usable "
-            "answer to its first batch, after every expert was asked about one).",
+            help="Stop, or go on, if an expert has no usable answer to its first batch, after every expert "
+            "was asked about one.",
             rich_help_panel="Failures",
         ),
-    ] = None,
+    ] = True,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Ask experts again whose data or model has changed.")
     ] = False,
@@ -227,8 +226,6 @@ def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) ->
     try:
         return run(*arguments, **options)
     except ExpertError as error:
-        if options["asking"].strict:
-            raise
         terminal.complain(f"covote: {error}")
         raise typer.Exit(3) from error
     except KeyboardInterrupt:

@@ -26,7 +26,8 @@ def show_estimate(found: UsageEstimate) -> None:
     whole = ("language models", f"{total.calls:,}", f"{total.tokens_in:,}", f"{total.tokens_out:,}",
              money(total.cost))  # fmt: skip
     heads = ("expert", "calls", "tokens in", "tokens out", "cost")
-    terminal.say_table(heads, [*cells, whole] if len(cells) > 1 else cells, "<>>>>")
+    several = len(cells) > 1 and found.expert is not None
+    terminal.say_table(heads, [*cells, whole] if several else cells, "<>>>>")
     terminal.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")
 
 
@@ -77,9 +78,10 @@ def tell(found: Labelling, ask: str) -> None:
     )
     if ask != "everyone":
         saved = found.questions - wanted
-        cost = dict(zip(found.outcome.panel.names, found.outcome.panel.cost.tolist(), strict=True))
-        spent = sum(run.wanted * cost[run.name] for run in found.experts)
-        full = found.questions / len(found.experts) * sum(cost.values())
+        panel = found.outcome.panel
+        cost = [panel.cost[panel.expert_index(run.name)] for run in found.experts]
+        spent = sum(run.wanted * each for run, each in zip(found.experts, cost, strict=True))
+        full = found.questions / len(found.experts) * sum(cost)
         terminal.say(
             f"Asked with --ask {ask}: {saved:,} of {found.questions:,} questions were saved; cost "
             f"{spent:,.6g} instead of {full:,.6g}."
@@ -93,15 +95,16 @@ def tell(found: Labelling, ask: str) -> None:
             )
     if found.over_budget:
         terminal.say("The budget was reached; a larger --budget asks the rest.")
-    if found.unsettled:
-        left = terminal.counted(found.unsettled, "item")
-        terminal.say(f"Not settled: {left}; no one is left who could be asked, or paid.")
 
 
 def summary(found: Labelling, ask: str) -> dict[str, Any]:
     """Return the run and its labels, for JSON."""
     whole = outcomes.summary(found.outcome)
-    for expert, run in zip(whole["experts"], found.experts, strict=True):
+    runs = {str(run.name): run for run in found.experts}
+    for expert in whole["experts"]:
+        run = runs.get(str(expert["name"]))
+        if run is None:  # a stored table
+            continue
         expert.update(
             wanted=run.wanted,
             asked=run.asked,
@@ -118,7 +121,6 @@ def summary(found: Labelling, ask: str) -> dict[str, Any]:
         **whole,
         "questions": found.questions,
         "saved": found.questions - wanted if ask != "everyone" else 0,
-        "unsettled": found.unsettled,
         "probabilities": found.soft,
         "without_probabilities": list(found.without_probabilities),
         "uncovered": [list(pair) for pair in found.uncovered],

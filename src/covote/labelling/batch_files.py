@@ -16,8 +16,7 @@ from covote import atomic
 from covote.arguments import no_file
 from covote.errors import ExpertError, FileError, InputError
 from covote.labelling.batch_questions import BatchQuestion, Reply
-from covote.labelling.data import open_data
-from covote.labelling.preparing import OpenedDataset, facts_of
+from covote.labelling.preparing import OpenedDataset
 from covote.models.batches import selected
 from covote.models.chat import Chat, rows_of
 
@@ -31,14 +30,14 @@ class Written(NamedTuple):
 
 def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion]], path: Path) -> Written:
     """Write the questions to language models, by expert, as requests of a batch service."""
-    data, count = open_data(ready.place), 0
+    count = 0
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for i, mine in questions.items():
-            expert = ready.servers[i]
+            expert = ready.experts[i]
             assert isinstance(expert.model, Chat)
             key = _key(ready, i)
             for question in mine:
-                batch = selected(data.read(question.start, question.stop), expert.columns)
+                batch = selected(ready.data.read(question.start, question.stop), expert.columns)
                 for n, row in enumerate(rows_of(batch), question.start):
                     try:
                         request = expert.model.request(row)
@@ -51,7 +50,7 @@ def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion
 
 def read_responses(ready: OpenedDataset, path: Path) -> Iterator[Reply]:
     """Yield what a file of responses says: answers, or why there are none."""
-    keys = {_key(ready, i): i for i in ready.servers}
+    keys = {_key(ready, i): i for i, expert in ready.experts.items() if isinstance(expert.model, Chat)}
     if not path.is_file():
         raise no_file(path)
     with path.open(encoding="utf-8") as file:
@@ -73,7 +72,7 @@ def read_responses(ready: OpenedDataset, path: Path) -> Iterator[Reply]:
                     "requests again, or undo the changes"
                 )
             i = keys[key]
-            expert = ready.servers[i]
+            expert = ready.experts[i]
             assert isinstance(expert.model, Chat)
             question = BatchQuestion(i, n, n + 1, None, "")
             try:
@@ -86,7 +85,7 @@ def read_responses(ready: OpenedDataset, path: Path) -> Iterator[Reply]:
 
 def _key(ready: OpenedDataset, i: int) -> str:
     """Return a short fingerprint of an expert and the data."""
-    about = json.dumps([facts_of(ready.experts[i]), ready.place.version, ready.place.columns], default=str)
+    about = json.dumps(ready.abouts[i], default=str)
     return hashlib.sha256(about.encode()).hexdigest()[:16]
 
 

@@ -1,69 +1,32 @@
 """Asking one expert about one batch: the unit of work.
 
-Servers wait more than they work: several are asked at the same time, each one question after another.
+Servers wait more than they work: several are asked at the same time.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Lock, Semaphore
-from typing import Any, TypeVar
+from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, OutageError
-from covote.labelling.data import Data, DataPlace, open_data, stat_digest
-from covote.models import ModelAnswers, ModelExpert, open_expert
+from covote.labelling.data import Data, stat_digest
+from covote.models import ModelAnswers, ModelExpert
 from covote.models.batches import Batch, taken
 from covote.models.connections import REQUESTS, RequestGroup
-from covote.models.entries import entry
-from covote.models.kind import Trust
-from covote.panel import Name
 
 Query = TypeVar("Query")
 Result = TypeVar("Result")
 
-_LOADED_MODELS = 8  # that one process keeps
-MOST = 8
-"""Servers that are asked at the same time."""
 WAKE = 0.25
 """Seconds that a wait lasts at most: a Ctrl-C just before an endless wait would go unnoticed."""
-
-
-@dataclass(frozen=True)
-class ExpertSpec:
-    """An expert as it can be sent to another process: what to open, and fingerprints of it and its file.
-
-    `trust` says which models may run their authors' code.
-    """
-
-    name: Name
-    knows: tuple[Name, ...]
-    model: Any
-    fingerprint: str
-    content: str | None = None
-    trust: Trust = False
-
-    @property
-    def remote(self) -> bool:
-        """Whether its model is on a server."""
-        return isinstance(self.model, str | Mapping) and entry(self.model).kind.remote
-
-
-@dataclass(frozen=True)
-class Job:
-    """All that is needed to ask any expert about any batch."""
-
-    data: DataPlace
-    experts: Sequence[ExpertSpec]
-    models: Path
+_READING = Lock()
 
 
 @dataclass(frozen=True)
@@ -95,14 +58,9 @@ class Reply:
     may_pass: bool = False
 
 
-def ask_anywhere(job: Job, question: BatchQuestion) -> Reply:
-    """Ask in this or another process, which opens the expert if it has not yet."""
-    return ask(opened(job.experts[question.expert], job.models), job.data, question)
-
-
-def ask(expert: ModelExpert, data: DataPlace, question: BatchQuestion) -> Reply:
+def ask(expert: ModelExpert, data: Data, question: BatchQuestion) -> Reply:
     """Ask, and return what was said."""
-    batch = _read(open_data(data), question)
+    batch = _read(data, question)
     rows = question.rows
     try:
         return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
@@ -134,80 +92,44 @@ def changed(path: Path) -> FileError:
     )
 
 
-_LOADED: OrderedDict[str, ModelExpert] = OrderedDict()
-_LOADING = Lock()
-_READING = Lock()
-
-
-def opened(candidate: ExpertSpec, folder: Path) -> ModelExpert:
-    """Return an expert with its model loaded; a process loads a model once and keeps the last few."""
-    with _LOADING:
-        found = _LOADED.get(candidate.fingerprint)
-        if found is None:
-            found = open_expert(
-                candidate.name, candidate.knows, candidate.model, folder, trust=candidate.trust
-            )
-            _LOADED[candidate.fingerprint] = found
-        _LOADED.move_to_end(candidate.fingerprint)
-        while len(_LOADED) > _LOADED_MODELS:
-            _LOADED.popitem(last=False)
-        return found
-
-
 def side_by_side(
-    ask: Callable[[Query], Result], streams: Sequence[Iterator[Query]], most: int = MOST
+    ask: Callable[[Query], Result], streams: Sequence[Iterator[Query]], note: Callable[[Result], None]
 ) -> Iterator[list[Result]]:
     """Yield what comes of the questions of several streams: each time, all that has come since the last.
 
-    A stream has a thread, which asks one question after another. The same stream may be given several times,
-    which lets as many of its questions be on their way. A thread is at most one answer ahead of the caller,
-    so that servers do not wait for the disk. Where the caller stops, requests on their way are given up.
+    Each stream has one question on its way; given several times, it has as many. A result is noted before the
+    stream is asked for its next question, which is sent before the result is yielded: servers do not wait for
+    the disk. Where the caller stops, requests on their way are given up.
 
-    >>> found = side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])])
+    >>> found = side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])], lambda result: None)
     >>> sorted(result for group in found for result in group)
     [1, 2, 3]
     """
-    arrivals: SimpleQueue[tuple[Result, Semaphore] | Future[None]] = SimpleQueue()
-    requests, taking, running = RequestGroup(), Lock(), len(streams)
+    requests = RequestGroup()
     pool = ThreadPoolExecutor(
-        max(1, min(most, running)), "covote-ask", initializer=REQUESTS.set, initargs=(requests,)
+        max(1, len(streams)), "covote-ask", initializer=REQUESTS.set, initargs=(requests,)
     )
+    waiting: dict[Future[Result], Iterator[Query]] = {}
 
-    def work(stream: Iterator[Query]) -> None:
-        room = Semaphore(2)  # for the question on its way, and one answer that is not yet kept
-        while not requests.over:
-            if room.acquire(timeout=WAKE):
-                with taking:
-                    question = next(stream, None)
-                if question is None:
-                    return
-                arrivals.put((ask(question), room))
+    def send(stream: Iterator[Query]) -> None:
+        for question in stream:
+            waiting[pool.submit(ask, question)] = stream
+            return
 
     try:
         for stream in streams:
-            pool.submit(work, stream).add_done_callback(arrivals.put)
-        while running:
-            news = _arrived(arrivals)
-            group = [one for one in news if not isinstance(one, Future)]
+            send(stream)
+        while waiting:
+            done = wait(waiting, WAKE, FIRST_COMPLETED).done
+            group = [future.result() for future in done]
+            for result in group:
+                note(result)
+            for future in done:
+                send(waiting.pop(future))
             if group:
-                yield [result for result, _ in group]
-            for _, room in group:
-                room.release()
-            for one in news:
-                if isinstance(one, Future):  # the end of a stream
-                    one.result()
-                    running -= 1
-    finally:
-        if running:
-            requests.cancel()
-        pool.shutdown(wait=not running, cancel_futures=True)
-
-
-def _arrived(queue: SimpleQueue[Result]) -> list[Result]:
-    """Return all that is in a queue; wait for the first a little while."""
-    found = []
-    with suppress(Empty):
-        found.append(queue.get(timeout=WAKE))
-        while True:
-            found.append(queue.get_nowait())
-    return found
+                yield group
+    except BaseException:
+        requests.cancel()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

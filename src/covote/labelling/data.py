@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -32,7 +31,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 @dataclass(frozen=True)
 class DataPlace:
-    """Where data are and which of them are wanted; small enough to be sent to other machines.
+    """Where data are and which of them are wanted.
 
     Attributes
     ----------
@@ -44,15 +43,12 @@ class DataPlace:
         The columns that experts see; None for all but `id`.
     size
         (width, height) that images are resized to; None if they all have one size.
-    version
-        Distinguishes these data from earlier data at the same place.
     """
 
     path: Path
     id: str | None = None
     columns: tuple[str, ...] | None = None
     size: tuple[int, int] | None = None
-    version: str = ""
 
 
 class Data(Protocol):
@@ -72,9 +68,8 @@ class Data(Protocol):
         """Return the files that the items start:stop are in."""
 
 
-@lru_cache(maxsize=4)
 def open_data(place: DataPlace) -> Data:
-    """Open data; one process opens the same data once."""
+    """Open data."""
     if place.path.is_dir():
         return Images(place)
     if place.path.suffix.lower() == ".npy":

@@ -17,15 +17,21 @@ from covote.decoding import decode, make
 from covote.errors import InputError
 from covote.files import Output, decode_votes
 from covote.files.decoding_files import check_proba
+from covote.files.stored_probabilities import (
+    StoredProbabilities,
+    read_probabilities,
+    table_of,
+    with_probabilities,
+)
 from covote.labelling.answers_file import ENDING, AnswersFile
 from covote.labelling.batch_files import Written
 from covote.labelling.data import DataPlace
 from covote.labelling.running import Labelling, Progress, Run
 from covote.labelling.strategy import EVERYONE, Asking
 from covote.labels import Labels
-from covote.models.kind import Trust
 from covote.panel import Name, Panel
 from covote.tables.arrow_names import arrow_table
+from covote.votes import Votes
 
 
 def answers_file(output: str | os.PathLike[str]) -> Path:
@@ -43,7 +49,7 @@ def label_file(
     panel: Panel | str | os.PathLike[str],
     *,
     asking: Asking = EVERYONE,
-    trust: Trust = False,
+    trust: bool = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     progress: Progress | None = None,
@@ -69,8 +75,7 @@ def label_file(
     asking
         Which experts to ask about what, and in batches of which size.
     trust
-        Whether models may run their authors' code (Python modules, pickles, torch): True, or the trusted
-        ones as the panel writes them.
+        Whether models may run their authors' code (Python modules, pickles, torch).
     method, gold, options
         As for :func:`covote.files.decode_file`.
     progress
@@ -82,12 +87,14 @@ def label_file(
         raise InputError("label_file writes labels; name a file for them")
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
     panel, models = asking.opened(panel, trust)
+    asked, stored = _split(panel, models)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
     if output.proba is not None:
         check_proba(decoder, panel)
     with closing(AnswersFile(answers_file(output.labels))) as kept:
-        run = Run(place, panel, models, kept, asking, trust, progress).ask()
-        outcome = decode_votes(run.votes.whole(), output, method=method, gold=gold, **options)
+        run = Run(place, asked, models, kept, asking, trust, progress).ask()
+        votes = _with_tables(run.votes(), stored)
+        outcome = decode_votes(votes, output, method=method, gold=gold, **options)
         return run.result(outcome)
 
 
@@ -98,7 +105,7 @@ def request_file(
     requests: str | os.PathLike[str],
     *,
     asking: Asking = EVERYONE,
-    trust: Trust = False,
+    trust: bool = False,
 ) -> Written:
     """Write what language models have not answered yet as requests of a batch service, and ask nobody.
 
@@ -107,8 +114,9 @@ def request_file(
     """
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
     panel, models = asking.opened(panel, trust)
+    asked, _ = _split(panel, models)
     with closing(AnswersFile(answers_file(output))) as kept:
-        return Run(place, panel, models, kept, asking, trust, None).write_requests(Path(requests))
+        return Run(place, asked, models, kept, asking, trust, None).write_requests(Path(requests))
 
 
 def label(
@@ -117,7 +125,7 @@ def label(
     *,
     keep: str | os.PathLike[str] | None = None,
     asking: Asking = EVERYONE,
-    trust: Trust = False,
+    trust: bool = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     **options: Any,
@@ -144,17 +152,36 @@ def label(
     """
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
     panel, models = asking.opened(panel, trust)
+    asked, stored = _split(panel, models)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
         place = DataPlace(_written(data, folder))
-        run = Run(place, panel, models, kept, asking, trust, None).ask()
-        votes, experts = run.votes.whole(), run.ended()
+        run = Run(place, asked, models, kept, asking, trust, None).ask()
+        votes, experts = _with_tables(run.votes(), stored), run.ended()
     for expert in experts:
         if expert.missing:
             warnings.warn(f"{expert.missing:,} answers are missing: {expert.reason}", stacklevel=2)
     found: Labels = decode(votes, method=method, gold=gold, **options)
     return found
+
+
+def _split(panel: Panel, folder: Path) -> tuple[Panel, Mapping[Name, StoredProbabilities]]:
+    """Return the experts to ask, and what those say whose models are stored tables."""
+    models = zip(panel.names, panel.models, strict=True)
+    tables = {name: table for name, model in models if (table := table_of(model)) is not None}
+    if len(tables) == len(panel):
+        raise InputError("every expert is a stored table, which needs no asking; use covote decode")
+    stored = {name: read_probabilities(folder / table, panel.classes) for name, table in tables.items()}
+    return panel.without(*tables) if tables else panel, stored
+
+
+def _with_tables(votes: Votes, stored: Mapping[Name, StoredProbabilities]) -> Votes:
+    """Return votes with those of stored tables, on the same items."""
+    items = np.arange(len(votes))
+    for name, table in stored.items():
+        votes = with_probabilities(votes, name, table)
+    return votes.subset(items) if len(votes) > len(items) else votes
 
 
 def _written(data: Any, folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError
 from covote.labelling.answers_file import AnswersFile
-from covote.labelling.batch_questions import ExpertSpec, changed, opened
+from covote.labelling.batch_questions import changed
 from covote.labelling.data import (
     Data,
     DataPlace,
@@ -28,9 +27,8 @@ from covote.labelling.data import (
     refuse_repeated,
     stat_digest,
 )
-from covote.models import ModelExpert
+from covote.models import ModelExpert, open_expert
 from covote.models.entries import entry, redacted
-from covote.models.kind import Trust
 from covote.panel import Name, Panel
 from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
@@ -56,9 +54,10 @@ class OpenedDataset:
     place: DataPlace
     data: Data
     ids: Any
-    experts: Sequence[ExpertSpec]
-    servers: Mapping[int, ModelExpert]
-    """The experts whose models are on servers, opened."""
+    abouts: Sequence[dict[str, Any]]
+    """What the answers of each expert depend on."""
+    experts: Mapping[int, ModelExpert]
+    """The experts that have something left to answer, with their models."""
     unopened: Mapping[int, str]
     """Why experts that are to be asked cannot be opened."""
     stat_digests: Mapping[int, str]
@@ -66,54 +65,52 @@ class OpenedDataset:
 
 
 def prepare(
-    data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: Trust
+    data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: bool
 ) -> OpenedDataset:
     """Open all that is to be asked, so that mistakes are found before any work; reject stale answers.
 
     Experts that have answered everything are not opened.
     """
     files = files_of(data.path)
-    candidates = _candidates(panel, models, trust)
+    _refuse_without_model(panel)
     seen = stat_digest(files)
     before = kept.fact("data") or {}
     content, images = _content(before, data.path, files, seen)
     data = with_id_column(data)
-    place = replace(data, path=data.path.resolve(), version=content)
-    source = open_data(place)
+    source = open_data(data)
     ids = source.ids()
     if source.items == 0:
         raise no_items(data.path)
-    if place.id is not None:
-        refuse_repeated(ids, replace(place, path=data.path))
+    if data.id is not None:
+        refuse_repeated(ids, data)
     facts = {
         "data": content,
         "columns": None if data.columns is None else list(data.columns),
         "size": None if data.size is None else list(data.size),
     }
+    specified = list(zip(panel.names, panel.blocks(), panel.models, strict=True))
+    abouts = [{**facts, **_about(*expert, models)} for expert in specified]
     move = _Move(before, images)
-    stale, moving = _compared(kept, candidates, facts, data.path, refresh, move)
-    servers: dict[int, ModelExpert] = {}
+    stale, moving = _compared(kept, abouts, data.path, refresh, move)
+    experts: dict[int, ModelExpert] = {}
     unopened: dict[int, str] = {}
-    for i, candidate in enumerate(candidates):
-        name = candidate.name
+    for i, (name, knows, model) in enumerate(specified):
         if name not in (*stale, *moving) and kept.count(name) == source.items:
             continue
         try:
-            expert = opened(candidate, models)
+            experts[i] = open_expert(name, knows, model, models, trust=trust)
         except CovoteError as error:
             unopened[i] = str(error)
-        else:
-            servers |= {i: expert} if candidate.remote else {}
     with kept.transaction():
-        for i, candidate in enumerate(candidates):
+        for i, (name, knows, _) in enumerate(specified):
             if i in unopened:
                 continue
-            if candidate.name in moving:
-                kept.move(candidate.name, move.source)
-            elif candidate.name in stale:
-                kept.forget(candidate.name)
-            kept.add(candidate.name, candidate.knows, {**facts, **facts_of(candidate)})
-        kept.choose([candidate.name for candidate in candidates])
+            if name in moving:
+                kept.move(name, move.source)
+            elif name in stale:
+                kept.forget(name)
+            kept.add(name, knows, abouts[i])
+        kept.choose(panel.names)
         if kept.fact("items") != [content, data.id]:
             kept.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
         about = {"content": content, "stat_digest": seen, "images": images}
@@ -122,7 +119,7 @@ def prepare(
     stat_digests = {start: stat_digest(source.files(start, start + batch)) for start in starts}
     if stat_digest(files_of(data.path)) != seen:
         raise changed(data.path)
-    return OpenedDataset(place, source, ids, candidates, servers, unopened, stat_digests)
+    return OpenedDataset(data, source, ids, abouts, experts, unopened, stat_digests)
 
 
 def with_id_column(place: DataPlace) -> DataPlace:
@@ -135,7 +132,7 @@ def with_id_column(place: DataPlace) -> DataPlace:
     return place
 
 
-def _candidates(panel: Panel, models: Path, trust: Trust) -> list[ExpertSpec]:
+def _refuse_without_model(panel: Panel) -> None:
     without = [name for name, model in zip(panel.names, panel.models, strict=True) if model is None]
     if without:
         raise InputError(
@@ -147,20 +144,19 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[ExpertSpec]:
             f"expert {panel.names[int(panel.left.argmax())]!r} has left and cannot be asked; remove it, or "
             "its line left, from the panel file"
         )
-    found, refused = [], []
-    for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
-        try:
-            entry(model).refuse_untrusted(trust)
-            path = entry(model).path(models)
-        except CovoteError as error:
-            refused.append(f"expert {name!r}: {error}")
-            continue
-        content = content_digest([path]) if path is not None and path.is_file() else None
-        facts = [name, list(knows), model, content, str(models.resolve())]
-        found.append(ExpertSpec(name, tuple(knows), model, _hash(facts), content, trust))
-    if refused:
-        raise InputError(together(refused))
-    return found
+
+
+def _about(name: Name, knows: Sequence[Name], model: Any, models: Path) -> dict[str, Any]:
+    """Return what the answers of an expert depend on, apart from the data."""
+    try:
+        path = entry(model).path(models)
+    except InputError:  # said when the expert is opened
+        path = None
+    seen = json.loads(json.dumps(redacted(model)))  # as it will come back from the file
+    if isinstance(seen, dict):
+        seen = {key: value for key, value in seen.items() if key not in _NO_MATTER}
+    content = content_digest([path]) if path is not None and path.is_file() else None
+    return {"expert": name, "knows": list(knows), "model": seen, "content": content}
 
 
 def together(problems: Sequence[str]) -> str:
@@ -212,12 +208,7 @@ class _Move:
 
 
 def _compared(
-    kept: AnswersFile,
-    candidates: Sequence[ExpertSpec],
-    facts: Mapping[str, Any],
-    data: Path,
-    refresh: bool,
-    move: _Move,
+    kept: AnswersFile, abouts: Sequence[dict[str, Any]], data: Path, refresh: bool, move: _Move
 ) -> tuple[Mapping[Name, str], Sequence[Name]]:
     """Compare what kept answers were about with what is there now.
 
@@ -226,20 +217,19 @@ def _compared(
     those whose answers move with their images.
     """
     stale, moving = {}, []
-    for candidate in candidates:
-        name, now = candidate.name, {**facts, **facts_of(candidate)}
+    for now in abouts:
+        name = now["expert"]
         before = kept.about(name)
         if before is None or before == now:
             continue
         if not kept.has_answers(name):
             stale[name] = ""
             continue
-        changed = next((key for key in now if before.get(key) != now[key]), "expert")
         stays = move.data is not None and before == {**now, "data": move.data}
         if stays:
             moving.append(name)
         if not stays or move.loses(kept, name):
-            stale[name] = _words(changed, candidate, before, now, data)
+            stale[name] = _words(before, now, data)
     lost = [(name, why) for name, why in stale.items() if why]
     if lost and not refresh:
         name, why = lost[0]
@@ -251,25 +241,12 @@ def _compared(
     return stale, moving
 
 
-def facts_of(candidate: ExpertSpec) -> dict[str, Any]:
-    """Return what the answers of an expert depend on."""
-    model = json.loads(json.dumps(redacted(candidate.model)))  # as it will come back from the file
-    if isinstance(model, dict):
-        model = {key: value for key, value in model.items() if key not in _NO_MATTER}
-    return {
-        "expert": candidate.name,
-        "knows": list(candidate.knows),
-        "model": model,
-        "content": candidate.content,
-    }
-
-
-def _words(
-    changed: str, candidate: ExpertSpec, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
-) -> str:
+def _words(before: Mapping[str, Any], now: Mapping[str, Any], data: Path) -> str:
+    """Return what has changed since an expert answered."""
+    changed = next((key for key in now if before.get(key) != now[key]), "expert")
     what = {
         "data": f"the data {data} have changed since",
-        "content": f"its model {entry(candidate.model).place} has changed since",
+        "content": "the file of its model has changed since",
         "model": "its model, or an option next to it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }
@@ -277,7 +254,3 @@ def _words(
         "not given" if value is None else repr(value) for value in (before.get(changed), now[changed])
     )
     return what.get(changed, f"{changed} was {was} and is now {now_is}")
-
-
-def _hash(facts: Any) -> str:
-    return hashlib.sha256(json.dumps(facts, ensure_ascii=False, default=str).encode()).hexdigest()

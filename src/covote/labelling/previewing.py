@@ -6,12 +6,12 @@ from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
+from covote.files.stored_probabilities import table_of
 from covote.labelling.data import DataPlace, no_items, open_data
 from covote.labelling.preparing import with_id_column
 from covote.models import open_expert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
-from covote.models.kind import Trust
 from covote.panel import Name, Panel
 
 SAMPLE = 100
@@ -30,7 +30,7 @@ class UsageEstimate(NamedTuple):
     total: Usage
 
 
-def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> UsageEstimate:
+def preview(data: DataPlace, panel: Panel, models: Path, trust: bool) -> UsageEstimate:
     """Return what `covote label` would ask, without asking."""
     items = open_data(with_id_column(data))
     if items.items == 0:
@@ -38,6 +38,8 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> UsageE
     batch = items.read(0, min(SAMPLE, items.items))
     shown, prompt, rows, total = None, "", [], Usage()
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
+        if table_of(model) is not None:
+            continue
         expert = open_expert(name, knows, model, models, trust=trust)
         if not isinstance(expert.model, Chat):
             rows.append((name, Usage(items.items), False))

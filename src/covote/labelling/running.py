@@ -6,33 +6,30 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.asking import Asker, Questions
 from covote.errors import ExpertError, InputError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.batch_files import Written, read_responses, write_requests
-from covote.labelling.batch_questions import MOST, BatchQuestion, Job, Reply, ask, ask_anywhere, side_by_side
+from covote.labelling.batch_questions import BatchQuestion, Reply, ask, side_by_side
 from covote.labelling.data import DataPlace, Table
-from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare, together
 from covote.labelling.previewing import SAMPLE
-from covote.labelling.strategy import Asking, asker_for, by_cost, doubtful
+from covote.labelling.strategy import Asking, by_cost, doubtful
 from covote.models import ModelExpert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
-from covote.models.kind import Trust
+from covote.models.entries import entry
 from covote.models.prompts import calibrated, from_scores
 from covote.panel import Name, Panel
-from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
+from covote.votes.arrays import smallest_int
 
 CALIBRATED = 10
 """Scored items from which on a language model's scores are calibrated; 30 give most of what it gains."""
@@ -100,8 +97,6 @@ class Labelling:
         The experts that gave none while others did.
     answers
         The file in which the answers are kept.
-    unsettled
-        How many items an Asker could not settle: no expert is left who could, or the budget is spent.
     over_budget
         Whether language models were not asked everything because of the budget.
     by_position
@@ -113,9 +108,8 @@ class Labelling:
     questions: int
     soft: bool
     answers: Path
-    remaining_panel: Panel | None = field(default=None)
+    remaining_panel: Panel | None = None
     without_probabilities: tuple[Name, ...] = ()
-    unsettled: int = 0
     over_budget: bool = False
     by_position: bool = False
 
@@ -135,19 +129,18 @@ class Run:
         models: Path,
         kept: AnswersFile,
         how: Asking,
-        trust: Trust,
+        trust: bool,
         progress: Progress | None,
     ) -> None:
-        items = len(how.ask) if isinstance(how.ask, Asker) else 0
         self._priced = any(map(_is_priced, panel.models))
-        total = None if self._priced else how.budget  # priced calls are counted in money
-        asker_for(how.ask, panel, items, total)  # a mistake here costs no question
+        if how.budget is not None and not self._priced:
+            raise InputError(
+                "a budget is for language models with prices: write input_price and output_price next to one"
+            )
         self._panel, self._kept, self._how = panel, kept, how
         self._progress = progress
         self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
-        self._asker = asker_for(how.ask, panel, self._items, total)
-        self._job = Job(self._ready.place, self._ready.experts, models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
         self._baseline_kept: set[int] = set()
         for i, run in enumerate(self.experts):
@@ -163,25 +156,49 @@ class Run:
             (run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0
         )
         if self._priced and how.budget is not None and not self._highest_cost:
-            self._highest_cost = max(map(self._estimated, self._ready.servers.values()), default=0.0)
+            self._highest_cost = max(map(self._estimated, self._ready.experts.values()), default=0.0)
         self._sent = 0  # questions; those without a noted reply are on their way
-        self._counting = Lock()
         self._failures_in_a_row = [0] * len(panel)
         self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
-        self.votes = self._votes()
-        """All answers, from this run and earlier ones."""
 
-    def _votes(self, experts: Sequence[int] | None = None) -> KeptVotes:
-        return KeptVotes(self._panel, self._kept, self._ready.ids, self._wanted, experts)
+    def votes(self, experts: Sequence[int] | None = None) -> Votes:
+        """Return all answers, or those of some experts, as votes in the order of the data.
+
+        Where some experts give probabilities, they are NaN in the answers of the others. Answers of another
+        run with the same file to items that this run does not ask about do not count.
+        """
+        panel, kept = self._panel, self._kept
+        # Laid out as votes are stored, so that they are not copied.
+        columns = np.full((len(panel), self._items), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
+        ends = np.cumsum(panel.sizes)
+        soft = (
+            np.zeros((self._items, int(ends[-1])), dtype=np.float32) if self._with_probabilities() else None
+        )
+        for i in range(len(panel)) if experts is None else experts:
+            # Behind the classes, the codes of "none of mine" (-2) and of no answer (-1).
+            codes = np.append(np.flatnonzero(panel.knows[i]), [NONE_OF_MINE, NOT_ASKED])
+            columns[i] = codes[self._labels(i)]
+            if soft is not None:
+                size = int(panel.sizes[i])
+                mine = kept.probabilities(panel.names[i], 0, self._items, size)
+                soft[:, ends[i] - size : ends[i]] = mine
+        return Votes.from_dense(columns.T, panel, items=self._ready.ids, probabilities=soft)
+
+    def _labels(self, i: int) -> NDArray[np.int32]:
+        """Return an expert's answers as positions in what it knows, -2 or -1 where none can be used."""
+        label, wanted = self._kept.labels(self._panel.names[i], 0, self._items), self._wanted[i]
+        label[label < NONE_OF_MINE] = NOT_ASKED
+        return label if wanted is None else np.where(wanted, label, NOT_ASKED)
+
+    def _with_probabilities(self) -> list[Name]:
+        return [name for name in self._panel.names if self._kept.has_probabilities(name)]
 
     def ask(self) -> Run:
         """Ask every expert about everything, by cost where doubt remains, or as the asker chooses."""
         if self._how.responses is not None:
             self._store_responses(Path(self._how.responses))
-        if self._asker is not None:
-            self._ask_adaptively(self._asker)
-        elif self._how.ask == "doubtful":
+        if self._how.ask == "doubtful":
             self._ask_in_rounds()
         else:
             self._ask(range(len(self._panel)))
@@ -207,9 +224,9 @@ class Run:
                 self._count(reply)
                 self._store(reply)
                 self._failures_in_a_row[i] = 0
-            for i in self._ready.servers:
+            for i in self._ready.experts:
                 self._store_usage(i)
-        for i in self._ready.servers:
+        for i in self._ready.experts:
             self._calibrate(i)
 
     def _ask_in_rounds(self) -> None:
@@ -217,65 +234,31 @@ class Run:
         asked: list[int] = []
         for group in by_cost(self._panel):
             if asked:
-                doubt = doubtful(self._votes(asked))
+                doubt = doubtful(self.votes(asked))
                 for i in group:
                     self._wanted[i] = doubt
             self._ask(group)
             asked += group
-
-    def _ask_adaptively(self, asker: Asker) -> None:
-        """Ask what the asker chooses, round by round; a run that was killed finds its answers."""
-        wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
-        self._wanted[:] = wanted
-        while len(questions := asker.next()):
-            experts = np.unique(questions.expert).tolist()
-            for i in experts:
-                wanted[i][questions.item[questions.expert == i]] = True
-            self._ask(experts)
-            asker.tell_all(questions, self._answers_to(questions))
-            asker.leave(
-                *(
-                    self._panel.names[i]
-                    for i in experts
-                    if self._failures_in_a_row[i] >= self._most_failures(i)
-                )
-            )
-
-    def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
-        """Return the answers: class indices, -2 for "none of mine", -1 where there is none."""
-        codes = np.full(len(questions), NOT_ASKED, dtype=np.int64)
-        for i in np.unique(questions.expert).tolist():
-            mine = np.flatnonzero(questions.expert == i)
-            items, classes = questions.item[mine], np.flatnonzero(self._panel.knows[i])
-            first = int(items.min())
-            label = self._kept.labels(self._panel.names[i], first, int(items.max()) + 1)[items - first]
-            code = np.where(label >= 0, classes[np.maximum(label, 0)], label)
-            codes[mine] = np.where(label >= NONE_OF_MINE, code, NOT_ASKED)
-        return codes
 
     def _ask(self, experts: Sequence[int]) -> None:
         """Ask some experts what they should answer and have not answered yet."""
         unopened = self._ready.unopened
         todo = {i: self._missing(i) for i in experts if i not in unopened}
         new = [i for i in todo if todo[i] and not self._kept.has_answers(self._panel.names[i])]
-        first = {i: todo[i][:1] for i in new} if not self._how.strict else {}  # strict: no one is waited for
+        first = {i: todo[i][:1] for i in new}
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
         replies = [reply for group in self._store_replies(first, done, rest) for reply in group]
         problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
         if unopened:
             raise InputError(together(problems))
-        if problems and any(rest.values()) and self._how.strict is None:
+        if problems and any(rest.values()) and self._how.strict:
             raise ExpertError(
                 f"{together(problems)}. The rest was not asked; what was answered is kept. Correct the panel "
                 "and run again, or go on without these answers with --no-strict (strict=False)"
             )
-        for reply in replies:
-            self._stop_if_strict(reply)
-        with closing(self._store_replies(rest, done)) as groups:
-            for group in groups:
-                for reply in group:
-                    self._stop_if_strict(reply)
+        for _ in self._store_replies(rest, done):
+            pass
         for i in todo:
             self._calibrate(i)
 
@@ -345,7 +328,7 @@ class Run:
 
     def _chat(self, i: int) -> Chat | None:
         """Return the language model of an expert, if it is one."""
-        expert = self._ready.servers.get(i)
+        expert = self._ready.experts.get(i)
         return expert.model if expert is not None and isinstance(expert.model, Chat) else None
 
     def _estimated(self, expert: ModelExpert) -> float:
@@ -384,26 +367,22 @@ class Run:
 
     def _replies(self, todo: Mapping[int, Sequence[BatchQuestion]]) -> Generator[list[Reply], None, None]:
         """Ask experts on servers side by side, then the others one by one."""
-        servers = self._ready.servers
-        streams, most = [], MOST
-        for i in todo:
-            if i in servers:
-                model = self._chat(i)
-                copies = 1 if model is None else model.in_flight
-                streams += [self._questions(i, todo[i])] * copies
-                most += copies - 1
-        yield from side_by_side(self._ask_server, streams, most)
-        questions = chain.from_iterable(self._questions(i, todo[i]) for i in todo if i not in servers)
-        for reply in map(partial(ask_anywhere, self._job), questions):
+        remote = {i: entry(self._panel.models[i]).kind.remote for i in todo}
+        streams = []
+        for i in filter(remote.get, todo):
+            streams += [self._questions(i, todo[i])] * self._in_flight(i)
+        yield from side_by_side(self._asked, streams, self._count)
+        for question in chain.from_iterable(self._questions(i, todo[i]) for i in todo if not remote[i]):
+            reply = self._asked(question)
             self._count(reply)
             yield [reply]
 
-    def _ask_server(self, question: BatchQuestion) -> Reply:
-        """Ask, in a thread; what the reply says about the expert counts for the next question at once."""
-        reply = ask(self._ready.servers[question.expert], self._job.data, question)
-        with self._counting:
-            self._count(reply)
-        return reply
+    def _asked(self, question: BatchQuestion) -> Reply:
+        return ask(self._ready.experts[question.expert], self._ready.data, question)
+
+    def _in_flight(self, i: int) -> int:
+        """Return how many questions an expert is asked at a time."""
+        return getattr(self._ready.experts[i].model, "in_flight", 1) if i in self._ready.experts else 1
 
     def _questions(self, i: int, todo: Sequence[BatchQuestion]) -> Iterator[BatchQuestion]:
         """Yield questions as long as the expert answers, and the budget lasts if it is paid by the call."""
@@ -413,9 +392,8 @@ class Run:
             if self._failures_in_a_row[i] >= most_failures:
                 return
             if paid and self._how.budget is not None:
-                with self._counting:
-                    spent = sum(run.usage.cost for run in self.experts)
-                    on_their_way = self._sent - sum(run.calls for run in self.experts)
+                spent = sum(run.usage.cost for run in self.experts)
+                on_their_way = self._sent - sum(run.calls for run in self.experts)
                 if spent + (on_their_way + 1) * self._highest_cost > self._how.budget:
                     self.over_budget = True
                     return
@@ -424,8 +402,7 @@ class Run:
 
     def _most_failures(self, i: int) -> int:
         """Return after how many failures in a row an expert is given up."""
-        model = self._chat(i)
-        return MOST_FAILURES if model is None else MOST_FAILURES * model.in_flight
+        return MOST_FAILURES * self._in_flight(i)
 
     def _count(self, reply: Reply) -> None:
         """Count a reply, and what it cost."""
@@ -444,20 +421,8 @@ class Run:
         self._failures_in_a_row[i] += 1
         run.reason = run.reason or failure
 
-    def _stop_if_strict(self, reply: Reply) -> None:
-        note = "" if reply.answers is None else reply.answers.note
-        if self._how.strict and (reply.failure or note):
-            name = self._panel.names[reply.question.expert]
-            raise self._stopped(reply.failure or f"expert {name!r} {note}")
-
-    def _stopped(self, reason: str) -> ExpertError:
-        return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.path})")
-
     def _check_answered(self) -> None:
-        """Reject a run without a single answer, and if strict, one with an answer that cannot be used."""
-        for name in self._panel.names if self._how.strict else ():
-            if note := self._kept.note(name):
-                raise self._stopped(f"expert {name!r} {note}")
+        """Reject a run without a single answer."""
         failures = [run.reason for run in self.experts if run.reason]
         if failures and not any(map(self._kept.has_answers, self._panel.names)):
             raise ExpertError(
@@ -465,11 +430,11 @@ class Run:
             )
 
     def ended(self) -> list[ExpertRun]:
-        """Return what came of asking each expert, once the votes have been read."""
+        """Return what came of asking each expert."""
         for i, run in enumerate(self.experts):
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
-            run.missing = int(self.votes.missing[i])
+            run.missing = run.wanted - int(np.count_nonzero(self._labels(i) != NOT_ASKED))
             run.lost = 0 < run.wanted == run.missing or self._failures_in_a_row[i] >= self._most_failures(i)
             note = self._kept.note(run.name)
             if not run.reason and note:
@@ -477,19 +442,18 @@ class Run:
         return self.experts
 
     def result(self, outcome: Outcome) -> Labelling:
-        """Return the result, once the votes have been read."""
-        votes = self.votes
+        """Return the result of the run, whose votes have been decoded."""
         away = [run.name for run in self.ended() if run.missing]
-        plain = tuple(self._panel.names[i] for i in votes.without_probabilities)
+        soft = self._with_probabilities()
+        plain = tuple(name for name in self._panel.names if name not in soft)
         return Labelling(
             outcome,
             self.experts,
             self._items * len(self._panel),
-            votes.soft,
+            bool(soft),
             self._kept.path or Path(),
             self._panel.without(*away) if away else None,
-            plain if votes.soft else (),
-            0 if self._asker is None else int(self._asker.stuck.sum()),
+            plain if soft else (),
             self.over_budget,
             self._ready.place.id is None and isinstance(self._ready.data, Table),
         )

@@ -1,4 +1,4 @@
-"""Which experts a run asks: all, expensive ones only where doubt remains, or those an Asker chooses."""
+"""Which experts a run asks: all about everything, or expensive ones only where doubt remains."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.asking import Asker, Vote
 from covote.decoding.methods.authority import Authority
 from covote.errors import InputError
-from covote.labelling.kept_votes import KeptVotes
 from covote.labels import AGREED
 from covote.models.expert import folder_of, panel_of_models
-from covote.models.kind import Trust
 from covote.panel import Panel
+from covote.votes import Votes
 
-WAYS = ("everyone", "doubtful", "adaptive")
+WAYS = ("everyone", "doubtful")
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,15 @@ class Asking:
     Parameters
     ----------
     ask
-        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
-        what the cheaper ones leave in doubt; ``"adaptive"``: one expert after another about each item, the
-        one that tells most for its cost first, until no further answer can change the vote; or a new
-        :class:`covote.Asker` for the items, with its own rule, costs and limits.
+        ``"everyone"`` about everything, or ``"doubtful"``: experts in the order of their cost, each only
+        about what the cheaper ones leave in doubt.
     budget
-        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
-        what their calls may cost, in all runs with the same file of answers.
+        What the calls of language models with prices may cost, in all runs with the same file of answers.
     batch
         Items per batch.
     strict
-        True stops at the first failure of an expert, False goes on without the answer. By default (None) a
-        run stops only if an expert has no usable answer to its first batch, once all were asked about one:
-        that is mostly a mistake in the panel.
+        Whether a run stops if an expert has no usable answer to its first batch, once all were asked about
+        one: that is mostly a mistake in the panel. Later failures of an expert never stop a run.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
     responses
@@ -50,21 +44,23 @@ class Asking:
         Where the paths of models start (default: the folder of the panel file, else this one).
     """
 
-    ask: str | Asker = "everyone"
+    ask: str = "everyone"
     budget: float | None = None
     batch: int = 1024
-    strict: bool | None = None
+    strict: bool = True
     refresh: bool = False
     models: str | os.PathLike[str] | None = None
     responses: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.ask not in WAYS:
+            raise InputError(f"unknown ask={self.ask!r}; choose from {', '.join(WAYS)}")
         if isinstance(self.batch, bool) or self.batch < 1:
             raise InputError(f"batch must be at least 1, not {self.batch}")
         if self.budget is not None and not self.budget >= 0:
             raise InputError(f"budget must be 0 or more, not {self.budget:g}")
 
-    def opened(self, panel: Panel | str | os.PathLike[str], trust: Trust) -> tuple[Panel, Path]:
+    def opened(self, panel: Panel | str | os.PathLike[str], trust: bool) -> tuple[Panel, Path]:
         """Return the panel, and the folder in which the paths of its models start."""
         if isinstance(panel, Panel):
             return panel, Path(self.models or ".")
@@ -73,33 +69,6 @@ class Asking:
 
 EVERYONE = Asking()
 """All experts about everything: the default."""
-
-
-def asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
-    """Return the asker that chooses the questions; None if every expert is asked, or by cost.
-
-    ``"adaptive"`` stops when no further answer can change the vote of all experts, whoever is wrong.
-    """
-    if isinstance(ask, Asker):
-        if budget is not None:
-            raise InputError("an Asker has its own budget; give it there, as Asker(..., total=...)")
-        if ask.panel != panel:
-            raise InputError("the Asker is for another panel; make it with the panel that labels the data")
-        if len(ask) != items:
-            raise InputError(f"the Asker is for {len(ask):,} items, and the data have {items:,}")
-        if len(ask.waiting()) or ask.answers:
-            raise InputError("the Asker has asked already; give a new one, kept answers are found again")
-        return ask
-    if ask not in WAYS:
-        raise InputError(f"unknown ask={ask!r}; choose from {', '.join(WAYS)}, or give an Asker")
-    if ask == "adaptive":
-        return Asker(panel, items, Vote(), total=budget)
-    if budget is not None:
-        raise InputError(
-            f"a budget cannot be kept with ask={ask!r}; use ask='adaptive' (--ask adaptive), or give the "
-            "language models of the panel their input_price and output_price"
-        )
-    return None
 
 
 def by_cost(panel: Panel) -> list[list[int]]:
@@ -111,7 +80,7 @@ def by_cost(panel: Panel) -> list[list[int]]:
     return [np.flatnonzero(panel.cost == cost).tolist() for cost in np.unique(panel.cost)]
 
 
-def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
+def doubtful(votes: Votes) -> NDArray[np.bool_]:
     """Return the items on which not all agree: another class is possible, or an expert is wrong."""
-    decoder = Authority()
-    return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])
+    doubt: NDArray[np.bool_] = Authority().score(votes).evidence.status != AGREED
+    return doubt

@@ -13,7 +13,7 @@ from covote.arguments import no_file
 from covote.errors import InputError
 from covote.models import chat, function, inference_server, json_server, onnx, scikit, torch
 from covote.models.connections import without_password
-from covote.models.kind import Kind, Model, Setting, Trust, trusts
+from covote.models.kind import Kind, Model, Setting
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -41,10 +41,6 @@ _KERAS = "save the model as ONNX (python -m tf2onnx.convert), or write a python:
 _OTHER_FILES = {ending: _WEIGHTS.format(ending) for ending in (".pt", ".pth", ".ckpt", ".safetensors")}
 _OTHER_FILES |= dict.fromkeys((".h5", ".keras", ".tflite"), _KERAS)
 _OTHER_FILES |= {".py": 'a function in a module is written "python:module:function", without .py'}
-_OTHER_FILES["table"] = (
-    "a stored table is not asked: label with the other experts, then add it with covote decode "
-    "labels.answers.sqlite --panel ... --model TABLE"
-)
 """What to do about files that cannot be asked as models."""
 
 
@@ -63,19 +59,14 @@ class Entry:
             return folder / self.place
         return function.module_file(self.place, folder) if self.kind is function.PYTHON else None
 
-    def refuse_untrusted(self, trust: Trust) -> None:
-        """Reject a model that could run code, unless the person who runs covote trusts it."""
-        if not self.kind.runs_code or trusts(trust, self.use, self.place):
-            return
-        raise InputError(
-            f'model = "{self.use}" is rejected: {self.kind.runs_code}. If you trust it, say so with --trust '
-            "on the command line or trust=True in Python (trust = true in a panel does not count: it may be "
-            "someone else's word)"
-        )
-
     def open(self, setting: Setting) -> Model:
-        """Load the model, or connect to where it is."""
-        self.refuse_untrusted(setting.trust)
+        """Load the model, or connect to where it is; reject one that could run code and is not trusted."""
+        if self.kind.runs_code and setting.trust is not True:
+            raise InputError(
+                f'model = "{self.use}" is rejected: {self.kind.runs_code}. If you trust it, say so with '
+                "--trust on the command line or trust=True in Python (trust = true in a panel does not "
+                "count: it may be someone else's word)"
+            )
         where: str | Path = self.place
         if self.kind.endings:
             where = setting.folder / self.place
@@ -87,8 +78,6 @@ class Entry:
             except ImportError as error:
                 raise self.kind.missing_library() from error
         own = {name: self.options[name] for name in self.options if name in self.kind.options}
-        if trusts(setting.trust, self.use, self.place):
-            setting = setting._replace(trust=True)
         return self.kind.open(where, setting, **own)
 
 
@@ -111,8 +100,9 @@ def entry(model: Any) -> Entry:
     name, colon, place = use.partition(":")
     kind = KINDS.get(name) if colon else _ENDINGS.get(Path(use).suffix.lower().removeprefix("."))
     if kind is None:
-        ending = "table" if name == "table" else Path(use).suffix.lower()
-        hint = _OTHER_FILES.get(ending, f"begin it with one of {', '.join(KINDS)} and a colon")
+        hint = _OTHER_FILES.get(
+            Path(use).suffix.lower(), f"begin it with one of {', '.join(KINDS)} and a colon"
+        )
         raise InputError(f"unknown kind of model = {without_password(use)!r}; {hint}")
     kind.check(options)
     return Entry(use, kind, use if kind.remote or not colon else place, options)

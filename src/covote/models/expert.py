@@ -14,7 +14,7 @@ from covote.models.batches import Batch, chunks, pictured, read_only, selected, 
 from covote.models.chat import joined
 from covote.models.entries import entry
 from covote.models.function import Function
-from covote.models.kind import COMMON, Model, Setting, Trust, check_values
+from covote.models.kind import COMMON, Model, Setting, check_values
 from covote.models.scikit import Scikit
 from covote.models.understanding import Dictionary, ModelAnswers, interpret
 from covote.panel import Name, Panel, panel_files
@@ -107,7 +107,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     return Path(path).resolve().parent
 
 
-def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel:
+def panel_of_models(path: str | os.PathLike[str], trust: bool = False) -> Panel:
     """Return the panel of a file; an expert without `knows` knows what its model says."""
     with naming(path):
         data = panel_files.load(path)
@@ -128,11 +128,13 @@ def _described(expert: Any, describe: Any) -> Any:
     return {**inside, "model": {"describe": describe, **options}}
 
 
-def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> Any:
+def _complete(expert: Any, classes: list[Name], folder: Path, trust: bool) -> Any:
     """Return an expert of a panel file with what it knows, if only its model says so."""
     if not isinstance(expert, dict) or "knows" in expert or "model" not in expert:
         return expert
     inside = panel_files.with_options(expert)
+    if str(inside["model"]).startswith("table:"):  # a stored table is not opened
+        return expert
     name = inside.get("name", "without a name")
     found = _opened(name, classes, inside["model"], folder, trust)
     own = found.says()
@@ -145,7 +147,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
 
 
 def open_expert(
-    name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: Trust = False
+    name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: bool = False
 ) -> ModelExpert:
     """Load a model, and return the expert that a panel file describes.
 
@@ -159,8 +161,7 @@ def open_expert(
     folder
         Where relative paths start: the folder of the panel file.
     trust
-        Whether a model that a panel names may run code of its author (Python modules, pickles, torch): True,
-        or the trusted ones as the panel writes them, ``["pickle:skin.pkl"]``.
+        Whether a model that a panel names may run code of its author (Python modules, pickles, torch).
 
     >>> import numpy as np
     >>> expert = open_expert("sign", ["minus", "plus"], lambda batch: np.where(batch < 0, "minus", "plus"))
@@ -183,7 +184,7 @@ def open_expert(
     return expert
 
 
-def _opened(name: Name, knows: Sequence[Name], model: Any, folder: str | Path, trust: Trust) -> ModelExpert:
+def _opened(name: Name, knows: Sequence[Name], model: Any, folder: str | Path, trust: bool) -> ModelExpert:
     """Load a model that a panel names, whatever classes it has."""
     known = tuple(knows)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -37,7 +36,7 @@ class Server:
     batch
         The most items in one request.
     in_flight
-        The most requests that wait for an answer at a time.
+        How many batches a run sends at a time.
     timeout
         Seconds that a request may take, to the last byte of the answer.
     retries
@@ -62,33 +61,19 @@ class Server:
         self.classes = tuple(classes) if classes is not None else None
         self._path = parts.path.rstrip("/")
         self._connections = Connections(url, timeout=timeout, retries=retries)
-        self._batch, self._in_flight = batch, in_flight
+        self._batch, self.in_flight = batch, in_flight
         self._input, self._output = input, output
-        self._pool: ThreadPoolExecutor | None = None
         self._inputs: list[dict[str, Any]] | None = None
 
     def __call__(self, batch: Batch) -> Any:
-        """Ask the server, in several requests at a time if the batch is large."""
+        """Ask the server, in several requests if the batch is large."""
         group = REQUESTS.get(None) or RequestGroup()
         if self._inputs is None:
             found = self._connections.json(group, "GET", self._path)
             self._inputs = [
                 node for node in found.get("inputs") or [] if self._input in (None, node.get("name"))
             ]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="covote-http")
-        waiting: list[Future[NDArray[Any]]] = []
-        try:
-            for piece in chunks(batch, self._batch):
-                waiting.append(self._pool.submit(self._asked, group, piece))
-            pieces = [future.result() for future in waiting]
-        except KeyboardInterrupt:
-            group.cancel()  # or the process could not end before they are answered
-            raise
-        finally:
-            for future in waiting:
-                future.cancel()
-        return np.concatenate(pieces)
+        return np.concatenate([self._asked(group, piece) for piece in chunks(batch, self._batch)])
 
     def _asked(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}

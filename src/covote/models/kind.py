@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -12,18 +12,6 @@ from typing import Any, NamedTuple, Protocol
 from covote.errors import InputError, MissingDependencyError
 from covote.models.batches import Batch
 from covote.panel import Name
-
-Trust = bool | Container[str]
-"""What the person who runs covote allows to run code: everything, nothing, or models as the panel writes
-them (``"pickle:skin.pkl"`` or ``"skin.pkl"``) and types in skops files."""
-
-
-def trusts(trust: Trust, *names: str) -> bool:
-    """Whether one of the names is trusted."""
-    if isinstance(trust, bool):
-        return trust
-    trusted = (trust,) if isinstance(trust, str) else trust  # a text would contain its parts
-    return any(name in trusted for name in names)
 
 
 class Option(NamedTuple):
@@ -98,13 +86,13 @@ class Setting(NamedTuple):
     classes
         What the columns of the model's probabilities are, if the panel says so.
     trust
-        What may run code.
+        Whether models may run code of their authors.
     """
 
     folder: Path
     knows: tuple[Name, ...]
     classes: tuple[Any, ...] | None
-    trust: Trust
+    trust: bool
 
 
 @dataclass(frozen=True)

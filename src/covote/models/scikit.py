@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, InputError
 from covote.models.batches import Batch, matrix, selected
-from covote.models.kind import SWITCH, Kind, Setting, trusts
+from covote.models.kind import SWITCH, Kind, Setting
 
 
 class Scikit:
@@ -80,11 +80,10 @@ def _open_skops(path: Path, setting: Setting, *, probabilities: bool = True) -> 
         untrusted = io.get_untrusted_types(file=path)
     except Exception as error:
         raise FileError(f"{path} cannot be read as a skops file: {error}") from error
-    refused = [name for name in untrusted if not trusts(setting.trust, name)]
-    if refused:
+    if untrusted and setting.trust is not True:
         raise InputError(
-            f"{path} contains types that could run code when loaded: {', '.join(refused)}. If you know and "
-            "trust them, say so with --trust on the command line or trust=[their names] in Python"
+            f"{path} contains types that could run code when loaded: {', '.join(untrusted)}. If you know and "
+            "trust them, say so with --trust on the command line or trust=True in Python"
         )
     try:
         return Scikit(io.load(path, trusted=untrusted), probabilities=probabilities)
