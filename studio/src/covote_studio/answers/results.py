@@ -61,7 +61,7 @@ class AnswerTable:
 
 
 _ABOUT = (
-    select(answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id, options.c.classes)
+    select(answer.c.id, answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id, options.c.classes)
     .join(options, options.c.id == answer.c.options_id)
     .where(answer.c.item_id.in_(bindparam("items", expanding=True)))
     .order_by(answer.c.id)
@@ -85,29 +85,12 @@ def counted_answers(
 ) -> dict[int, dict[int, int]]:
     """Return, for some items, each person's last answer if it counts: person id -> class id."""
     found: dict[int, dict[int, int]] = {one: {} for one in item_ids}
-    if not item_ids:
-        return found
-    shown: dict[int, frozenset[int]] = {}
-    seen: dict[tuple[int, int], frozenset[int]] = {}
-    for row in connection.execute(_ABOUT, {"items": item_ids}):
-        if row.options_id not in shown:
-            shown[row.options_id] = _shown(row.classes, roster)
-        member = roster.member_by_id[row.person_id]
-        choice = roster.canonical_class.get(row.choice, row.choice)
-        seen[row.item_id, row.person_id] = shown[row.options_id]
-        if row.person_id in roster.row and answer_counts(
-            choice, shown[row.options_id], member.known, member.former
-        ):
-            found[row.item_id][row.person_id] = choice
-        else:
-            found[row.item_id].pop(row.person_id, None)
-    if len(roster.voting_classes) > len(roster.classes):
-        for item_id, answers in found.items():
-            named = [one for one in answers.values() if one > 0 and one not in roster.class_by_id]
-            for who in list(answers) if named else ():
-                former = roster.member_by_id[who].former
-                if speaks_against_retired(named, seen[item_id, who], former):
-                    del answers[who]
+    rows = connection.execute(_ABOUT, {"items": item_ids}).all() if item_ids else []
+    if rows:
+        shown = {row.options_id: _shown(row.classes, roster) for row in rows}
+        numbers = np.array([tuple(row)[:5] for row in rows], dtype=np.int64)
+        for _, item_id, who, choice, _ in _counted(numbers, roster, shown).tolist():
+            found[item_id][who] = choice
     return found
 
 
@@ -255,7 +238,19 @@ def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     panel = roster.panel
     if panel is None or not len(rows) or not len(panel):
         return None
-    # The last answer of a person about an item is what counts.
+    now = _counted(rows, roster, shown)
+    if not len(now):
+        return None
+    row_of = _table(roster.row)
+    column_of = _table(roster.column)
+    label = np.where(now[:, 3] == NONE, NONE_OF_MINE, column_of[np.maximum(now[:, 3], 0)])
+    items, first = np.unique(now[:, 1], return_index=True)
+    # The panel's order of experts is the order of their ids, as in `now`.
+    return Votes.from_ragged(np.append(first, len(now)), row_of[now[:, 2]], label, panel, items)
+
+
+def _counted(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> NDArray[np.int64]:
+    """Return the last answer of every person about every item if it counts, sorted by item and person."""
     order = np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))
     ordered = rows[order]
     last = np.append(np.any(np.diff(ordered[:, 1:3], axis=0) != 0, axis=1), True)
@@ -266,14 +261,7 @@ def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     now = now[_counting(now, roster, shown)]
     if len(roster.voting_classes) > len(roster.classes):
         now = now[~_against_retired(now, roster, shown)]
-    if not len(now):
-        return None
-    row_of = _table(roster.row)
-    column_of = _table(roster.column)
-    label = np.where(now[:, 3] == NONE, NONE_OF_MINE, column_of[np.maximum(now[:, 3], 0)])
-    items, first = np.unique(now[:, 1], return_index=True)
-    # The panel's order of experts is the order of their ids, as in `now`.
-    return Votes.from_ragged(np.append(first, len(now)), row_of[now[:, 2]], label, panel, items)
+    return now
 
 
 def _table(index: dict[int, int]) -> NDArray[np.int64]:
