@@ -13,12 +13,11 @@ from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from covote_studio.answers.assignments import Lease
-from covote_studio.answers.progress import measure_progress
+from covote_studio.answers.progress import ProjectProgress, measure_progress
 from covote_studio.answers.recording import NewAnswer
 from covote_studio.exchange import importing
 from covote_studio.pages.rendering import Owner, Project, RequestCredentials, Who
 from covote_studio.people import managing
-from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import Roster
 from covote_studio.rules import Refusal
 from covote_studio.storage.schema import NONE, UNSURE, item
@@ -113,18 +112,6 @@ class Invitation(BaseModel):
 
     id: int
     path: str
-
-
-class KnowsIn(BaseModel):
-    """What a person knows."""
-
-    knows: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
-
-
-class RepeatCount(BaseModel):
-    """How many items are asked about again."""
-
-    asked_again: int
 
 
 class ItemIn(BaseModel):
@@ -237,15 +224,6 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invitation:
     return Invitation(id=person_id, path=f"/enter/{secret}")
 
 
-@router.put("/people/{person_id}/knows")
-def declare(studio: Project, who: Owner, person_id: Id, ticked: KnowsIn) -> RepeatCount:
-    """Set what a person knows."""
-    with studio.database.write() as connection:
-        _, roster = studio.snapshot(connection)
-        one = roster.member(person_id)
-        return RepeatCount(asked_again=set_known(connection, one.id, ids_of(roster, ticked.knows), who.id))
-
-
 @router.post("/items")
 def add_items(
     studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]
@@ -281,17 +259,11 @@ def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
 
 
 @router.get("/progress")
-def progress(studio: Project, who: Owner) -> dict[str, Any]:
+def progress(studio: Project, who: Owner) -> ProjectProgress:
     """Return the progress of the project."""
     results, _ = studio.results.get()
     with studio.database.read() as connection:
-        setup, roster = studio.snapshot(connection)
-        now = measure_progress(connection, setup, roster, results)
-    return {
-        "items": now.items, "settled": now.settled, "doubtful": now.doubtful, "answers": now.answers,
-        "needed": now.needed, "per_day": now.per_day,
-        "accuracy": now.accuracy, "statuses": now.statuses,
-    }  # fmt: skip
+        return measure_progress(connection, *studio.snapshot(connection), results)
 
 
 @router.get("/labels")

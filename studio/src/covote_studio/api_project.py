@@ -11,12 +11,12 @@ from sqlalchemy import select
 
 from covote_studio.answers.results import shown_lists
 from covote_studio.api import REFUSALS, TOKEN, Id, ids_of
-from covote_studio.context import Studio
 from covote_studio.editing import classes, hooks, items
 from covote_studio.editing.record import record_entries
 from covote_studio.exchange.exporting import export_response
 from covote_studio.pages.rendering import Owner, Project, Reviewer
 from covote_studio.people import managing
+from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import Roster
 from covote_studio.rules import Refusal
 from covote_studio.storage.schema import CHOICE, answer, flag, item, person
@@ -44,22 +44,12 @@ class ClassIn(BaseModel):
 
 
 class ClassChange(BaseModel):
-    """Changes to a class; fields that are left out stay."""
+    """Changes to a class; fields that are left out stay. A `merged_into` of "" undoes the merge."""
 
     name: str | None = Field(default=None, max_length=1000)
     description: str | None = Field(default=None, max_length=10_000)
-
-
-class Name(BaseModel):
-    """The name of a class."""
-
-    name: str = Field(max_length=1000)
-
-
-class Names(BaseModel):
-    """Every class that can be chosen, in the order in which people see them."""
-
-    names: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
+    retired: bool | None = None
+    merged_into: str | None = Field(default=None, max_length=1000)
 
 
 class Message(BaseModel):
@@ -90,6 +80,7 @@ class ItemChange(BaseModel):
 class PersonChange(BaseModel):
     """Changes to a person; fields that are left out stay."""
 
+    knows: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=10_000)
     active: bool | None = None
     may_tick: bool | None = None
     role: Literal["expert", "reviewer", "owner"] | None = None
@@ -179,18 +170,13 @@ class HookState(BaseModel):
 
 
 def _class(roster: Roster, class_id: int) -> ClassOut:
+    if class_id not in roster.classes_by_id:
+        raise Refusal("There is no class with that number.", 404)
     one = roster.classes_by_id[class_id]
     into = None if one.merged_into is None else roster.classes_by_id[roster.canonical_class[class_id]].name
     return ClassOut(
         id=one.id, name=one.name, description=one.description, retired=one.retired, merged_into=into
     )
-
-
-def _one_class(studio: Studio, class_id: int) -> ClassOut:
-    _, roster = studio.snapshot()
-    if class_id not in roster.classes_by_id:
-        raise Refusal("There is no class with that number.", 404)
-    return _class(roster, class_id)
 
 
 @router.get("/classes")
@@ -212,56 +198,26 @@ def add_classes(
     return Message(done=f"{count} added.")
 
 
-@router.put("/classes/order")
-def order_classes(studio: Project, who: Owner, order: Names) -> Message:
-    """Set the order of the classes."""
-    with studio.database.write() as connection:
-        _, roster = studio.snapshot(connection)
-        classes.order_classes(connection, ids_of(roster, order.names), who.id)
-    return Message(done="The classes have this order.")
-
-
 @router.patch("/classes/{class_id}")
-def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut:
-    """Rename or describe a class; its answers are kept."""
-    before = _one_class(studio, class_id).model_dump(include={"name", "description"})
-    with studio.database.write() as connection:
-        now = before | change.model_dump(exclude_none=True)
-        classes.change_class(connection, class_id, **now, by=who.id)
-    return _one_class(studio, class_id)
-
-
-@router.post("/classes/{class_id}/merge")
-def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassOut:
-    """Merge a class into another that means the same; its answers count for that one."""
+def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut | None:
+    """Rename, describe, merge or retire a class, or bring it back; null if it is gone: nothing named it."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
-        (other,) = ids_of(roster, [into.name])
-        classes.merge_classes(connection, class_id, other, who.id)
-    return _one_class(studio, class_id)
-
-
-@router.delete("/classes/{class_id}/merge")
-def undo_merge(studio: Project, who: Owner, class_id: Id) -> Message:
-    """Undo the merge of a class."""
-    with studio.database.write() as connection:
-        again = classes.undo_merge(connection, class_id, who.id)
-    return Message(done=f"The merge is undone; {again} answers are asked for again.")
-
-
-@router.post("/classes/{class_id}/retire")
-def retire_class(studio: Project, who: Owner, class_id: Id) -> Message:
-    """Stop offering a class; votes for it still count."""
-    with studio.database.write() as connection:
-        return Message(done=classes.retire_class(connection, class_id, who.id))
-
-
-@router.post("/classes/{class_id}/back")
-def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Message:
-    """Offer a retired class again."""
-    with studio.database.write() as connection:
-        again = classes.bring_back_class(connection, class_id, who.id)
-    return Message(done=f"Offered again; {again} answers are asked for again.")
+        before = _class(roster, class_id)
+        if change.merged_into == "":
+            classes.undo_merge(connection, class_id, who.id)
+        if change.name is not None or change.description is not None:
+            name = before.name if change.name is None else change.name
+            words = before.description if change.description is None else change.description
+            classes.change_class(connection, class_id, name=name, description=words, by=who.id)
+        if change.merged_into:
+            (into,) = ids_of(roster, [change.merged_into])
+            classes.merge_classes(connection, class_id, into, who.id)
+        if change.retired is not None and change.retired != before.retired:
+            act = classes.retire_class if change.retired else classes.bring_back_class
+            act(connection, class_id, who.id)
+    _, roster = studio.snapshot()
+    return _class(roster, class_id) if class_id in roster.classes_by_id else None
 
 
 def _item(roster: Roster, row: Any) -> ItemOut:
@@ -298,13 +254,17 @@ def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) ->
 
 @router.patch("/people/{person_id}")
 def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Message:
-    """Change a person's role and permissions, and whether they are asked."""
+    """Change what a person knows, their role and permissions, and whether they are asked."""
     with studio.database.write() as connection:
         _, roster = studio.snapshot(connection)
         before = roster.member(person_id)
-        now = {name: getattr(before, name) for name in PersonChange.model_fields}
-        managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True), by=who.id)
-    return Message(done=f"{before.name} is saved.")
+        now = {name: getattr(before, name) for name in ("active", "may_tick", "role")}
+        new = change.model_dump(exclude_none=True, exclude={"knows"})
+        managing.change_person(connection, person_id, **now | new, by=who.id)
+        again = 0
+        if change.knows is not None:
+            again = set_known(connection, person_id, ids_of(roster, change.knows), who.id)
+    return Message(done=f"{before.name} is saved; {again} items are asked about again.")
 
 
 @router.get("/settings")

@@ -203,13 +203,17 @@ class Edited:
 
     def reorder(self):
         before = self.model.live()
-        order = [*before]
-        self.chance.shuffle(order)
+        if not before:
+            return
+        one, steps = self.chance.choice(before), self.chance.choice((-1, 1))
         with self.studio.database.write() as connection:
-            classes.order_classes(connection, order)
-        if order != before:
+            classes.move_class(connection, one, steps)
+        there = before.index(one) + steps
+        if 0 <= there < len(before):
+            order = [k for k in before if k != one]
+            order.insert(there, one)
             self.told("Changed the order of the classes.")
-            self.model.order = [*order, *(one for one in self.model.order if one not in order)]
+            self.model.order = [*order, *(k for k in self.model.order if k not in order)]
 
     def merge(self):
         sources = [k for k, one in self.model.classes.items() if one.merged is None]

@@ -133,19 +133,6 @@ def set_picture(connection: Connection, class_id: int, place: str, by: int | Non
     touch(connection)
 
 
-def order_classes(connection: Connection, class_ids: Sequence[int], by: int | None = None) -> None:
-    """Set the order of the classes that can be chosen; all must be listed once."""
-    there = _in_order(connection, retired=False)
-    if sorted(class_ids) != sorted(there):
-        raise Refusal("The order must list every class once; reload the page and order them again.", 409)
-    if list(class_ids) == there:
-        return
-    for position, one in enumerate([*class_ids, *_in_order(connection, retired=True)], start=1):
-        connection.execute(update(class_).where(class_.c.id == one).values(position=position))
-    note(connection, by, "Changed the order of the classes.")
-    touch(connection)
-
-
 def _in_order(connection: Connection, *, retired: bool) -> list[int]:
     """Return the classes that are offered, or those that no longer are, in their order."""
     gone = class_.c.retired | class_.c.merged_into.is_not(None)
@@ -161,7 +148,12 @@ def move_class(connection: Connection, class_id: int, steps: int, by: int | None
         raise Refusal("A retired class has no place in the order; bring it back first.", 409)
     at = order.index(class_id)
     order.insert(min(len(order) - 1, max(0, at + steps)), order.pop(at))
-    order_classes(connection, order, by)
+    if order.index(class_id) == at:
+        return
+    for position, one in enumerate([*order, *_in_order(connection, retired=True)], start=1):
+        connection.execute(update(class_).where(class_.c.id == one).values(position=position))
+    note(connection, by, "Changed the order of the classes.")
+    touch(connection)
 
 
 def merge_classes(connection: Connection, class_id: int, into: int, by: int | None = None) -> None:
