@@ -149,6 +149,21 @@ def test_the_record_says_what_changed(rig, sent, told):
     assert told in re.sub(r"\s+", " ", page)
 
 
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"name": "pets"}, "Renamed the project project to pets."),
+        ({"instructions": "look"}, "Changed the instructions."),
+        ({"ask": "elimination"}, "Changed who is asked from “everyone” to “as few as needed”."),
+        ({"trial": 2, "feedback": True}, "Qualification round: 2 gold items per class, before the other items; "
+         "people see the right class."),
+    ],
+)  # fmt: skip
+def test_every_setting_is_on_record(rig, sent, told):
+    assert rig.program("owner").put("/api/settings", json=sent).status_code == 200
+    assert rig.rows(event)[-1].text == told
+
+
 def test_words_find_what_is_on_record_and_who_did_it(rig):
     owner = rig.browser("owner")
     owner.post("/classes", data={"classes": "Owl"})

@@ -142,8 +142,8 @@ def _needed(connection: Connection, setup: Row[Any], roster: Roster, done: dict[
     )
     on_finished = connection.execute(given.where(item.c.state == DONE)).scalar_one()
     on_open = connection.execute(given.where(item.c.state != DONE)).scalar_one()
-    expected = left_items * on_finished / finished - on_open
-    most = left_items * len(asked) - on_open
+    expected: float = left_items * on_finished / finished - on_open
+    most: float = left_items * len(asked) - on_open
     return round(max(0.0, min(expected, most)))
 
 

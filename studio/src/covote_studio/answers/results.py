@@ -254,7 +254,7 @@ def _counted(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     order = np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))
     ordered = rows[order]
     last = np.append(np.any(np.diff(ordered[:, 1:3], axis=0) != 0, axis=1), True)
-    now = ordered[last]
+    now: NDArray[np.int64] = ordered[last]
     merged = {one: into for one, into in roster.canonical_class.items() if one != into}
     if merged:
         now[:, 3] = [merged.get(choice, choice) for choice in now[:, 3].tolist()]

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 
 from covote_studio.people.credentials import Credentials, digest_of, find_session
 from covote_studio.rules import Refusal
@@ -98,7 +98,7 @@ class Passwords:
 
         return self._in_turn(compare) and hashed is not None
 
-    def check(self, database: Database, name: str, password: str, address: str, device: str = "") -> Row[Any]:
+    def check(self, database: Database, name: str, password: str, address: str, device: str = "") -> Any:
         """Return the person (`id`, `active`) with this name and password; hashing holds no connection.
 
         `device` is the secret of the browser, if someone has signed in there before.
