@@ -139,7 +139,6 @@ def test_a_stored_model_is_one_more_expert_who_is_not_asked(covote, files):
         ),
         (("votes.parquet",), "--panel"),
         (("--panel", "panel.toml", "--json"), "need a file of answers; name it"),
-        (("--panel", "panel.toml", "--rule", "guess"), "'guess'"),
         (("nothing.parquet", "--panel", "panel.toml"), "nothing.parquet"),
     ],
 )

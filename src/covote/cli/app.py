@@ -95,8 +95,8 @@ ADVANCED = frozenset(
     (
         "--odds", "--review-until", "--columns", "--save-stats", "--load-stats", "--format",
         "--engine", "--scheduler", "--workers", "--none", "--blank", "--duplicates", "--match",
-        "--effort", "--seed", "--new-cost", "--noise", "--missing", "--batch", "--refresh",
-        "--delta", "--error", "--sign-in-header", "--private-webhooks",
+        "--effort", "--seed", "--new-cost", "--noise", "--batch", "--refresh",
+        "--error", "--sign-in-header", "--private-webhooks",
         "--public-url", "--database",
     )
 )  # fmt: skip

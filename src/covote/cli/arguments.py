@@ -324,10 +324,6 @@ Report = Annotated[
     Path | None,
     typer.Option(help="Write a report with charts to this .html file.", rich_help_panel=WRITTEN),
 ]
-Title = Annotated[
-    str | None,
-    typer.Option(help="Title of the report (default: the name of the file).", rich_help_panel=WRITTEN),
-]
 Review = Annotated[
     Path | None,
     typer.Option(

@@ -12,7 +12,7 @@ import typer
 from covote import atomic
 from covote.asking import Asker, Question
 from covote.cli import terminal
-from covote.cli.arguments import Gold, Json, Report, choice, reads_votes
+from covote.cli.arguments import Gold, Json, Report, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
 from covote.tables import ReadOptions
@@ -60,10 +60,6 @@ def ask(
         Path | None,
         typer.Option("-o", "--output", help="With --next: the questions, .csv, .xlsx, .parquet or .jsonl."),
     ] = None,
-    rule: Annotated[
-        str,
-        typer.Option(help="In the terminal: when to stop.", **choice("elimination", "vote")),
-    ] = "elimination",
     state: Annotated[
         Path | None,
         typer.Option(help="In the terminal: keep all answers in this .npz file, and resume from it."),
@@ -82,7 +78,7 @@ def ask(
             "asking needs to know who knows what: --panel panel.toml, or --panel all if everyone knows all"
         )
     from covote.files import VoteFile, panel_or_word, read_gold
-    from covote.files.output import check_report
+    from covote.files.decoding_files import check_report
     from covote.files.stored_probabilities import add_tables
 
     if answers is None:
@@ -92,7 +88,7 @@ def ask(
                 "--model, --gold, --report, --next, --json and the reading options need a file of answers; "
                 "name it"
             )
-        _converse(Panel.load(panel_file), rule, state)
+        _converse(Panel.load(panel_file), state)
         return
     if (next_ is None) != (output_file is None):
         raise InputError(
@@ -182,14 +178,14 @@ def share(part: float) -> str:
     return "less than 0.1%" if part < 0.001 else f"{part:.1%}" if part < 0.0995 else f"{part:.0%}"
 
 
-def _converse(panel: Panel, rule: str, state: Path | None) -> None:
+def _converse(panel: Panel, state: Path | None) -> None:
     version = None if state is None else _version(state)
     if state is not None and version is not None:
         asker = Asker.load(state)
         if asker.panel != panel:
             raise InputError(f"{state} belongs to another panel; give that one with --panel")
     else:
-        asker = Asker(panel, _ITEMS, rule)
+        asker = Asker(panel, _ITEMS)
     terminal.say(f"Answer with {_HELP}.")
     waiting = list(asker.waiting())
     while waiting or (waiting := list(asker.next(1))):

@@ -18,9 +18,6 @@ def bounds(
     classes: Classes,
     size: OneSize,
     error: Annotated[float, typer.Option(parser=number, help="Error probability to reach.")] = 0.01,
-    delta: Annotated[
-        float, typer.Option(parser=number, help="Probability that a random panel may fail to cover.")
-    ] = 0.05,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -31,7 +28,7 @@ def bounds(
 ) -> None:
     """Show how many experts are needed: all bounds."""
     terminal.check_places(plot)
-    rows = bound_table(classes, size, error, delta)
+    rows = bound_table(classes, size, error)
     if plot is not None:
         from covote.files.report.charts import cover_bounds
 

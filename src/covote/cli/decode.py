@@ -27,7 +27,6 @@ from covote.cli.arguments import (
     Scheduler,
     StandardStreams,
     StreamFormat,
-    Title,
     VotesPanel,
     Workers,
     reads_votes,
@@ -65,7 +64,6 @@ def decode(
     odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
-    title: Title = None,
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
@@ -113,7 +111,7 @@ def decode(
         options["odds"] = odds
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
-        chosen = Output(streams.labels, proba, review, review_until, report, title, stats, names)
+        chosen = Output(streams.labels, proba, review, review_until, report, stats, names)
         with terminal.progress_bar() as progress, terminal.warnings_as_lines():
             outcome = decode_file(
                 streams.votes,

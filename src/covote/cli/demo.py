@@ -60,7 +60,7 @@ def demo(
     terminal.say(f"covote decode {answers} --panel {panel} --gold {gold} -o {labels} --report {report}")
     terminal.say()
     started = time.monotonic()
-    outcome = decode_file(answers, Output(labels, report=report, title="Digits"), panel, gold=gold)
+    outcome = decode_file(answers, Output(labels, report=report), panel, gold=gold)
     outcomes.tell(outcome, time.monotonic() - started, "learned")
     terminal.say_written(labels, report)
     terminal.say(f"Next: open {report} in a browser, or ask why: covote explain {answers} 17 --panel {panel}")

@@ -22,7 +22,6 @@ from covote.cli.arguments import (
     Report,
     Review,
     ReviewUntil,
-    Title,
     choice,
     number,
     reads_gold,
@@ -133,7 +132,6 @@ def label(
     odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
-    title: Title = None,
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
@@ -147,7 +145,7 @@ def label(
     gave no usable answer, or failed three times in a row. If no expert answered at all, nothing is written.
     """
     from covote.files import Output, read_gold
-    from covote.files.output import check_report
+    from covote.files.decoding_files import check_report
     from covote.files.report.report import write_report
     from covote.labelling import Asking, DataPlace, label_file, request_file
     from covote.models.entries import running_code
@@ -196,7 +194,7 @@ def label(
         )
     notes = run_summary.failure_notes(found)
     if report is not None:
-        write_report(report, found.outcome, source=data.name, title=title, notes=notes)
+        write_report(report, found.outcome, source=data.name, notes=notes)
     if as_json:
         terminal.say_json(run_summary.summary(found, ask))
         _end(found)

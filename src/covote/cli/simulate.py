@@ -29,7 +29,6 @@ def simulate(
             help="How often experts are right about what they know (default: several values from 0.5 to 1).",
         ),
     ] = None,
-    missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
     method: Annotated[
         str,
         typer.Option(
@@ -60,7 +59,6 @@ def simulate(
             seed=seed,
             progress=progress,
             noise=noise,
-            missing=missing,
         )
     if plot is not None:
         from covote.files.report.charts import error_curves

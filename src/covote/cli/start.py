@@ -45,7 +45,7 @@ def start(
         terminal.say(f"  {review}: {terminal.counted(len(more), 'item')} filled in")
     known = {**filled_in, **gold}
     terminal.say()
-    chosen = Output(labels, review=review, report=report, title=workbook.stem)
+    chosen = Output(labels, review=review, report=report)
     with terminal.progress_bar() as progress, terminal.warnings_as_lines():
         outcome = decode_file(
             study.answers, chosen, study.panel, gold=known or None, reading=study.reading, progress=progress

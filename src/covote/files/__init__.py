@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from covote.files.decoding_files import decode_file, decode_votes, panel_or_word
+from covote.files.decoding_files import Output, decode_file, decode_votes, panel_or_word
 from covote.files.outcome import Outcome
-from covote.files.output import Output
 from covote.files.side_tables import read_gold, read_numbers
 from covote.votes.vote_file import VoteFile
 

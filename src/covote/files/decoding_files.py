@@ -1,36 +1,128 @@
-"""From a file of votes to a file of labels."""
+"""From a file of votes to a file of labels, and to what else is written about them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from covote import atomic
 from covote.decoding import Decoder, InMemory, compare, make
 from covote.decoding.comparing import better_than_default
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import DecodeOptions, estimates, fit, no_proba
+from covote.decoding.statistics import statistics_format
 from covote.errors import InputError, TooLargeError
 from covote.files.outcome import Outcome
-from covote.files.output import Output
+from covote.files.review import Proba, piece_size, write_review
 from covote.files.side_tables import read_gold
 from covote.files.stored_probabilities import add_tables
+from covote.labels import Labels
+from covote.labels.files import WHAT
 from covote.panel import Name, Panel
 from covote.progress import Progress
 from covote.tables import ReadOptions
+from covote.tables.arrow_names import arrow_array, id_array
+from covote.tables.dialect import workbook_and_sheet
 from covote.tables.words import fold_accents
+from covote.tables.writing import open_writer, output_format
 from covote.votes import Votes
 from covote.votes.vote_file import Assumed, VoteFile
 
+Place = str | os.PathLike[str] | None
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
 _COMPARED = 1 << 19  # items from which methods learn that are compared, besides the gold items
 _RIVALS = 5_000  # gold items on which the default is held against the others in passing
+
+
+@dataclass(frozen=True)
+class Output:
+    """The files to write about labels; None for those that are not wanted.
+
+    Attributes
+    ----------
+    labels
+        A .parquet, .csv, .jsonl or .xlsx file with one row per item.
+    proba
+        A file of these kinds for the probability of every class: the item, then one column per class.
+    review
+        A file of these kinds that lists every item by the probability that its label is wrong, items without
+        a label first. Filled in, it is a file of gold items.
+    review_until
+        The share of the items that should be right after the review: the list ends there.
+    report
+        An .html file with numbers and pictures.
+    stats
+        A .json file for what was learned about the experts.
+    columns
+        The columns of the labels to write; see :meth:`covote.Labels.save`.
+    """
+
+    labels: Place = None
+    proba: Place = None
+    review: Place = None
+    review_until: float | None = None
+    report: Place = None
+    stats: Place = None
+    columns: Sequence[str] | None = None
+
+    @property
+    def paths(self) -> list[str | os.PathLike[str]]:
+        """The files that are written."""
+        every = (self.labels, self.proba, self.stats, self.report, self.review)
+        return [path for path in every if path is not None]
+
+    def check(self) -> None:
+        """Reject files that cannot be written, before any work is done."""
+        for path in (self.labels, self.proba):
+            if path is not None:
+                output_format(path, WHAT)
+        if self.review is not None:
+            output_format(self.review, "review file")
+        if self.stats is not None:
+            statistics_format(self.stats)
+        check_report(self.report)
+        for path in self.paths:
+            atomic.check_place(path)
+        atomic.check_apart(self.paths, [])
+        until = self.review_until
+        if until is not None and not 0 < until <= 1:
+            raise InputError(f"the share that should be right must be above 0 and at most 1, not {until}")
+        if until is not None and self.review is None:
+            raise InputError("review_until (--review-until) needs a review file: add review (--review)")
+
+    def save(self, outcome: Outcome, proba: Proba | None) -> None:
+        """Write the files; `proba` estimates the probabilities of all classes.
+
+        The report is written by :func:`covote.write_report`, once there is nothing to add to the outcome.
+        """
+        votes, labels = outcome.votes, outcome.labels
+        if self.labels is not None:
+            labels.save(self.labels, self.columns)
+        if self.proba is not None and proba is not None:
+            write_proba(self.proba, votes, labels, proba)
+        if self.review is not None:
+            until = self.review_until
+            most = None if until is None else outcome.expected_errors.needed(until)
+            write_review(self.review, votes, labels, most, proba)
+        if self.stats is not None and outcome.statistics is not None:
+            outcome.statistics.save(self.stats)
+
+
+def check_report(path: Place) -> None:
+    """Reject a report that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a report ends in .html, not in {Path(path).suffix!r}")
+    atomic.check_place(path)
 
 
 def decode_file(
@@ -90,7 +182,7 @@ def decode_file(
     if output.report is not None:
         from covote.files.report.report import write_report
 
-        write_report(output.report, outcome, source=Path(votes_file).name, title=output.title)
+        write_report(output.report, outcome, source=Path(workbook_and_sheet(votes_file)[0]).name)
     return outcome
 
 
@@ -186,3 +278,16 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
             f"a file of probabilities would have {len(panel.classes):,} columns; the limit is "
             f"{_MOST_COLUMNS:,} classes"
         )
+
+
+def write_proba(path: str | os.PathLike[str], votes: Votes, labels: Labels, proba: Proba) -> None:
+    """Write the probability of every class: the item, then one column per class, named as the class."""
+    step = piece_size(labels.panel)
+    with open_writer(path, WHAT) as writer:
+        for start in range(0, max(len(labels), 1), step):
+            stop = min(start + step, len(labels))
+            found = labels[start:stop].with_proba(proba(votes.part(start, stop)))
+            columns = [id_array(found.ids, 0, len(found))]
+            columns += [arrow_array(np.ascontiguousarray(column)) for column in found.proba.T]
+            names = ["item", *map(str, labels.panel.classes)]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, names=names))

@@ -150,13 +150,12 @@ def test_pictures_take_the_colours_of_the_page():
 
 
 def test_a_report_has_a_title_and_folds_its_notes(tmp_path):
-    (tmp_path / "answers.csv").write_text("photo,ann,bob\n1,a,a\n2,b,a\n3,,\n")
-    chosen = Output(report=tmp_path / "report.html", title="Birds & bees")
-    decode_file(tmp_path / "answers.csv", chosen, Panel(["a", "b"], [[1, 1]] * 3, ["ann", "bob", "cy"]))
+    (tmp_path / "birds & bees.csv").write_text("photo,ann,bob\n1,a,a\n2,b,a\n3,,\n")
+    chosen = Output(report=tmp_path / "report.html")
+    decode_file(tmp_path / "birds & bees.csv", chosen, Panel(["a", "b"], [[1, 1]] * 3, ["ann", "bob", "cy"]))
     page = (tmp_path / "report.html").read_text()
-    assert "<title>Birds &amp; bees</title>" in page
-    assert "<h1>Birds &amp; bees</h1>" in page
-    assert "answers.csv: 4" in page
+    assert "<title>birds &amp; bees.csv</title>" in page
+    assert "<h1>birds &amp; bees.csv</h1>" in page
     warnings, notes = page.split('<details class="notes">')
     assert "No answer from cy was counted" in warnings
     assert "Items are read from &#39;photo&#39;." in notes

@@ -32,7 +32,6 @@ def write_report(
     outcome: Outcome,
     *,
     source: str = "votes",
-    title: str | None = None,
     notes: Sequence[str] = (),
 ) -> None:
     """Write a report with pictures to one HTML file, completely or not at all.
@@ -47,26 +46,17 @@ def write_report(
     outcome
         From :func:`decode_file` (or `.outcome` of :func:`label_file`).
     source
-        What the votes are called in the report.
-    title
-        The title of the page; by default the source.
+        What the votes are called in the report: its title.
     notes
         Warnings to show at its top, besides those of the outcome.
     """
-    atomic.write_text(path, report_page(outcome, source=source, title=title, notes=notes))
+    atomic.write_text(path, report_page(outcome, source=source, notes=notes))
 
 
-def report_page(
-    outcome: Outcome,
-    *,
-    source: str,
-    title: str | None = None,
-    notes: Sequence[str] = (),
-) -> str:
+def report_page(outcome: Outcome, *, source: str, notes: Sequence[str] = ()) -> str:
     """Return the report as HTML; see :func:`write_report`."""
     about = {
         "source": source,
-        "title": title or source,
         "method": outcome.method,
         "warnings": [*outcome.warnings(), *notes],
         "notes": [*outcome.notes, *outcome.findings],
