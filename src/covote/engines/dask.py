@@ -86,7 +86,7 @@ def _votes_by_item(client: Any, frame: Any, panel: Panel, reading: ReadOptions) 
     if isinstance(frame, str | os.PathLike):
         frame = dask.dataframe.read_parquet(str(frame), dtype_backend="pyarrow")
     names = list(map(str, frame.columns))
-    roles = Reader(panel, reading).columns(names, "auto", lambda: arrow_table(frame.head()))
+    roles = Reader(panel, reading).columns(names, lambda: arrow_table(frame.head()))
     if roles.item is None:
         raise InputError("no column names the items; say which does with item='...' (--item ...)")
     shuffled = frame[roles.read].shuffle(roles.item)

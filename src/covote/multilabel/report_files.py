@@ -75,7 +75,7 @@ def read_reports(
     """
     source = TableFile(path)
     reader = Reader(panel, reading or ReadOptions(), f"{source.path}, ")
-    columns = reader.columns(source.names, "auto", lambda: without_lists(source.head()))
+    columns = reader.columns(source.names, lambda: without_lists(source.head()))
     if columns.item is None:
         raise source.no_items()
     source.refuse_nested([columns.item])

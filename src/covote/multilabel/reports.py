@@ -149,7 +149,7 @@ class Reports:
         """
         reader = Reader(panel, ReadOptions.of(reading, options))
         found = arrow_table(table)
-        columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, HEAD)))
+        columns = reader.columns(found.column_names, lambda: without_lists(found.slice(0, HEAD)))
         for name in columns.unknown_columns:
             reader.problems.add_column(name, len(found) - found.column(name).null_count)
         if columns.items:

@@ -111,7 +111,6 @@ def id_column(names: Sequence[str], wanted: str | None = None) -> str | None:
 def find_columns(
     names: list[str],
     given: Sequence[str | None],
-    shape: str,
     matchers: tuple[Matcher, Matcher] | None,
     head: Callable[[], pa.Table],
 ) -> ColumnRoles:
@@ -135,11 +134,11 @@ def find_columns(
     if len(soft) > 1:
         raise InputError(f"columns {soft[0]!r} and {soft[1]!r} both hold probabilities; remove one")
     probability = soft[0] if soft else None
-    if all(common) and shape != "wide" and not (matchers and _named_like_columns(common, matchers, head)):
+    if all(common) and not (matchers and _named_like_columns(common, matchers, head)):
         return ColumnRoles(common[0], common[1], common[2], probability)
-    if shape != "long" and not any(chosen[1:]):
-        found = _wide(names, chosen[0], matchers, head, sure=shape == "wide")
-        if found is None and matchers is not None and chosen[0] is None and shape == "auto":
+    if not any(chosen[1:]):
+        found = _wide(names, chosen[0], matchers, head)
+        if found is None and matchers is not None and chosen[0] is None:
             found = _by_content(names, matchers, head)
         if found is not None:
             return found
@@ -202,11 +201,11 @@ def _wide(
     matchers: tuple[Matcher, Matcher] | None,
     head: Callable[[], pa.Table],
     *,
-    sure: bool,
+    sure: bool = False,
 ) -> ColumnRoles | None:
-    """Return the columns of a wide table; None if it is not one."""
+    """Return the columns of a wide table; None if it is not one, unless that is `sure`."""
     if matchers is None:
-        return _wide_without_panel(names, item, head, sure=sure)
+        return _wide_without_panel(names, item, head)
     experts, classes = matchers
     texts = by_text(experts.names)
     found: dict[str, int] = {}
@@ -246,14 +245,13 @@ def _wide(
 
 
 def _wide_without_panel(
-    names: list[str], item: str | None, head: Callable[[], pa.Table], *, sure: bool
+    names: list[str], item: str | None, head: Callable[[], pa.Table]
 ) -> ColumnRoles | None:
     """Return the columns of a wide table without a panel: those of experts share labels with each other.
 
     Others are left out if they hold numbers, dates or free text, or are called age, sex or comment.
     """
-    roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
-    if not sure and any(roles):
+    if any(is_called(name, EXPERTS | CLASSES) for name in names):
         return None
     if item is None:
         item = next((name for name in COMMON_NAMES[0] if name in names), None) or _item(names, head)

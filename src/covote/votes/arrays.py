@@ -44,11 +44,6 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def is_complete(columns: NDArray[Any]) -> bool:
-    """Whether every expert was asked about every item."""
-    return not (columns == NOT_ASKED).any()
-
-
 def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:
     """Return the ids of the items start:stop as a numpy array."""
     if ids is None:
@@ -81,30 +76,20 @@ def repeated(
 # Checks of the arrays that users give
 
 
-def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray[Any], bool, dict[int, int]]:
-    """Return dense votes as (experts x items), whether all are there, and the dropped votes per expert."""
+def checked_columns(array: ArrayLike, panel: Panel) -> NDArray[Any]:
+    """Return dense votes as (experts x items); reject those for classes that their experts do not know."""
     votes = _index_matrix(array, panel)
     kind = smallest_int(len(panel.classes))
     _check_range(votes, panel)
-    owned = votes.dtype != kind or not votes.T.flags.c_contiguous
-    columns = np.array(votes.T, dtype=kind, order="C") if owned else votes.T
-    if columns.size == 0:
-        return frozen(columns), True, {}
+    columns = np.asarray(votes.T, dtype=kind, order="C")
     known = np.pad(panel.knows, ((0, 0), (0, 2)), constant_values=True)  # the codes -1 and -2 come last
     wrong = [
         np.flatnonzero(~row.take(column, mode="wrap")) for row, column in zip(known, columns, strict=True)
     ]
     if any(map(len, wrong)):
-        if not drop:
-            item, expert = min((int(rows[0]), i) for i, rows in enumerate(wrong) if len(rows))
-            raise InputError(
-                f"item {item}: {unknown_class(panel, expert, panel.classes[columns[expert, item]])}"
-            )
-        columns = columns if owned else columns.copy()
-        for column, rows in zip(columns, wrong, strict=True):
-            column[rows] = NOT_ASKED
-    dropped = {i: len(rows) for i, rows in enumerate(wrong) if len(rows)}
-    return frozen(columns), is_complete(columns), dropped
+        item, expert = min((int(rows[0]), i) for i, rows in enumerate(wrong) if len(rows))
+        raise InputError(f"item {item}: {unknown_class(panel, expert, panel.classes[columns[expert, item]])}")
+    return frozen(columns)
 
 
 def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
@@ -304,7 +289,6 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
     return replace(
         votes, by_expert=columns, start=0, stop=len(rows), ids=_taken_ids(votes, rows),
         multiplicity=None if votes.multiplicity is None else votes.multiplicity[at],
-        complete=votes.complete or is_complete(columns),
         vote_probability=None if vote is None else frozen(np.ascontiguousarray(vote[:, at])),
         class_probability=None if per_class is None else frozen(np.ascontiguousarray(per_class[:, at])),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from covote.panel import Panel
 from covote.tables.arrow_names import arrow_array
-from covote.votes.arrays import Ragged, frozen, is_complete, smallest_int
+from covote.votes.arrays import Ragged, frozen, smallest_int
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -256,7 +256,7 @@ def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
     """Return rows of answers as votes, without item ids."""
     return replace(
         votes, by_expert=columns, by_item=None, start=0, stop=columns.shape[1], ids=None,
-        multiplicity=frozen(count), complete=is_complete(columns), vote_probability=None,
+        multiplicity=frozen(count), vote_probability=None,
         class_probability=None, class_start=None,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,29 +24,12 @@ class DroppedWarning(UserWarning):
     """Answers that were dropped because their expert cannot have given them."""
 
 
-def dropped_note(valid: int, answers: int, reasons: str, place: str = "") -> str:
-    """Return a note on dropped answers, of which `valid` are left; reject votes if hardly any are."""
-    if valid * NEARLY_NOTHING < answers:
-        raise InputError(
-            f"{place}only {valid:,} of {answers:,} answers would be left, so this panel probably does not "
-            f"belong to these answers: {reasons}"
-        )
-    return f"{answers - valid:,} of {answers:,} answers were dropped: {reasons}"
-
-
-def outside_by_expert(panel: Panel, dropped: Mapping[int, int]) -> str:
-    """Say how many answers of each expert are outside what they know, most first."""
-    worst = sorted(dropped.items(), key=lambda pair: -pair[1])
-    who = some_of([f"{panel.names[i]!r} ({votes:,})" for i, votes in worst])
-    return f"classes that the expert does not know: {who}"
-
-
 def unknown_class(panel: Panel, expert: int, name: object) -> str:
     """Return the message that an expert answered a class that it does not know."""
     known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[expert])])
     return (
         f"expert {panel.names[expert]!r} answered {shown(name)}, which it does not know (it knows: {known}); "
-        "fix the panel or pass unknown='drop'"
+        "correct the panel, or leave the answer out"
     )
 
 
@@ -227,10 +210,16 @@ class TableProblems:
 
     @property
     def drop_note(self) -> str:
-        """A sentence about the dropped answers; "" if there are none."""
+        """A sentence about the dropped answers; "" if there are none; an error if hardly any are left."""
         if not self.dropped:
             return ""
-        return dropped_note(self.valid, self.answers, "; ".join(self._unknown()), self._place)
+        reasons = "; ".join(self._unknown())
+        if self.valid * NEARLY_NOTHING < self.answers:
+            raise InputError(
+                f"{self._place}only {self.valid:,} of {self.answers:,} answers would be left, so this panel "
+                f"probably does not belong to these answers: {reasons}"
+            )
+        return f"{self.dropped:,} of {self.answers:,} answers were dropped: {reasons}"
 
     def unknown_names(self, without_answers: Sequence[Name]) -> dict[str, Name | None]:
         """Return the names that the panel does not have, with the panel's name that is surely meant, or None.

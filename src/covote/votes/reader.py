@@ -30,7 +30,7 @@ from covote.tables.arrow_names import (
 )
 from covote.tables.column_roles import ColumnRoles, find_columns
 from covote.tables.matching import NULL, UNKNOWN, Matcher
-from covote.votes.arrays import Ragged, frozen, is_complete, repeated, smallest_int
+from covote.votes.arrays import Ragged, frozen, repeated, smallest_int
 from covote.votes.item_index import ItemIndex
 from covote.votes.probabilities import checked_column
 from covote.votes.problems import TableProblems
@@ -126,11 +126,11 @@ class Reader:
         """The names of the classes."""
         return Matcher(self.panel.classes, self.options, self.renames, labels=True)
 
-    def columns(self, names: list[str], shape: str, head: Callable[[], pa.Table]) -> ColumnRoles:
+    def columns(self, names: list[str], head: Callable[[], pa.Table]) -> ColumnRoles:
         """Return the roles of the columns of a table; `head` returns its first rows."""
         with naming(self.where.removesuffix(", ")):
             names = [name for name in names if name != self.options.gold_column]
-            return find_columns(names, self.options.columns, shape, (self.experts, self.classes), head)
+            return find_columns(names, self.options.columns, (self.experts, self.classes), head)
 
     def notes(self) -> list[str]:
         """Return notes on the names that were matched loosely, and on the labels read as no answer."""
@@ -308,7 +308,7 @@ class Reader:
             size = sum(map(len, self._rows))
             if ids is None or len(ids) == size:
                 columns = np.concatenate(self._matrices, axis=1)
-                return Votes(self.panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
+                return Votes(self.panel, frozen(columns), None, 0, size, ids=ids)
             self._parts = list(self._melted(positions))
             positions = [part.item for part in self._parts]
         assert ids is not None  # only wide tables are without items
@@ -340,7 +340,7 @@ class Reader:
         # If there are fewer votes than answers, an expert answered an item twice.
         if self.options.duplicates != "last" and answers > answers_in(columns):
             return self._sparse(IndexedRows.joined(parts), ids).to_dense()
-        return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
+        return Votes(panel, frozen(columns), None, 0, size, ids=ids)
 
     def _sparse(self, rows: IndexedRows | None, ids: pa.Array) -> Votes:
         from covote.votes import Votes
@@ -360,7 +360,7 @@ class Reader:
             expert, label, order = expert[keep], label[keep], order[keep]
         if rows.probability is None:
             sparse = Ragged(frozen(indptr), frozen(expert), frozen(label))
-            return Votes(panel, None, sparse, 0, size, len(expert) == size * len(panel), ids=ids)
+            return Votes(panel, None, sparse, 0, size, ids=ids)
         chosen = rows.probability.take(arrow_array(order))
         values = chosen.flatten() if hasattr(chosen, "flatten") and chosen.type.num_fields else chosen
         return Votes.from_ragged(

@@ -19,7 +19,7 @@ from covote.tables import ReadOptions
 from covote.tables.column_roles import HEAD, ColumnRoles, find_columns
 from covote.tables.dialect import workbook_and_sheet
 from covote.votes.answered_panel import answered_panel
-from covote.votes.problems import DroppedWarning, TableProblems
+from covote.votes.problems import DroppedWarning
 from covote.votes.reader import Reader
 
 if TYPE_CHECKING:
@@ -79,17 +79,12 @@ class VoteFile:
             panel = _assumed_panel(source, options, panel or "all")
         self.panel = panel
         self._reader = Reader(panel, options, f"{Path(path)}, ")
-        self.columns = self._reader.columns(source.names, "auto", source.head)
+        self.columns = self._reader.columns(source.names, source.head)
         if self.columns.item is None and not self.columns.items:
             raise source.no_items()
         self.shape = "wide" if self.columns.answers is not None or self.columns.items else "long"
         source.refuse_nested([name for name in self.columns.read if name != self.columns.probability])
-        self._votes: Votes | None = None
-
-    @property
-    def problems(self) -> TableProblems:
-        """What is wrong with the file, as far as it has been read."""
-        return self._reader.problems
+        self.problems = self._reader.problems
 
     def read(self, progress: Progress | None = None) -> Votes:
         """Return the votes; reject a file with problems in one message that lists all of them."""
@@ -101,11 +96,6 @@ class VoteFile:
 
     def examine(self, progress: Progress | None = None) -> Votes:
         """Return the votes, those of rows without problems; :attr:`problems` has the others."""
-        if self._votes is None:
-            self._votes = self._read(progress)
-        return self._votes
-
-    def _read(self, progress: Progress | None) -> Votes:
         roles, source = self.columns, self.source
         first, free = 0, free_memory()
         for batch in source.batches(roles.read, plain=(str(roles.item),)):
@@ -139,14 +129,14 @@ def _panel_note(path: str | os.PathLike[str]) -> list[str]:
     return [] if found is None else [f"the sheet {found!r} says who knows what: use it with --panel {place}"]
 
 
-def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions, shape: str) -> Votes:
+def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions) -> Votes:
     """Return the votes of a table in memory; see :meth:`covote.Votes.from_table`."""
     if panel is None:
-        roles = find_columns(table.column_names, options.columns, shape, None, lambda: table.slice(0, HEAD))
+        roles = find_columns(table.column_names, options.columns, None, lambda: table.slice(0, HEAD))
         batches = [[table.column(name) for name in roles.of_answers]]
         panel = answered_panel(roles, batches, options, everything=True)
     reader = Reader(panel, options)
-    roles = reader.columns(table.column_names, shape, lambda: table.slice(0, HEAD))
+    roles = reader.columns(table.column_names, lambda: table.slice(0, HEAD))
     reader.add(roles, table, np.arange(1, len(table) + 1))
     votes = reader.votes()
     dropped = reader.problems.judge(options.unknown)
@@ -157,7 +147,7 @@ def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions, s
 
 def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) -> Panel:
     with naming(source.path):
-        roles: ColumnRoles = find_columns(source.names, options.columns, "auto", None, source.head)
+        roles: ColumnRoles = find_columns(source.names, options.columns, None, source.head)
         source.refuse_nested(roles.of_answers)
         batches = (batch.columns for batch in source.batches(roles.of_answers))
         return answered_panel(roles, batches, options, everything=assumed == "all")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,6 @@ from covote.votes import arrays, frames
 from covote.votes.arrays import Ragged, frozen
 from covote.votes.patterns import AnswerPatterns, answer_rows
 from covote.votes.probabilities import checked_probabilities, ragged_probabilities
-from covote.votes.problems import DroppedWarning, dropped_note, outside_by_expert
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +75,6 @@ class Votes:
     by_item: Ragged | None
     start: int
     stop: int
-    complete: bool
     vote_probability: NDArray[np.float32] | None = None
     class_probability: NDArray[np.float32] | None = None
     class_start: NDArray[np.int64] | None = None
@@ -93,8 +90,6 @@ class Votes:
         panel: Panel,
         items: Sequence[Any] | NDArray[Any] | None = None,
         probabilities: ArrayLike | None = None,
-        *,
-        unknown: Literal["error", "drop"] = "error",
     ) -> Votes:
         """Take votes as a matrix of class indices (items x experts).
 
@@ -108,20 +103,12 @@ class Votes:
         probabilities
             Optional: the probability of each vote (items x experts), of each class by each expert (items x
             experts x classes), or of the classes that each expert knows (items x sum of sizes).
-        unknown
-            What to do with a vote for a class that the expert does not know: raise an error, or drop it with
-            a warning.
         """
-        check_choice("unknown", unknown, ("error", "drop"))
-        columns, complete, dropped = arrays.checked_columns(array, panel, unknown == "drop")
-        if dropped:
-            left = int(np.count_nonzero(columns != NOT_ASKED))
-            note = dropped_note(left, left + sum(dropped.values()), outside_by_expert(panel, dropped))
-            warnings.warn(note, DroppedWarning, stacklevel=2)
+        columns = arrays.checked_columns(array, panel)
         size = columns.shape[1]
         vote, per_class = checked_probabilities(probabilities, columns, panel)
         ids = arrays.checked_ids(items, size)
-        return cls(panel, columns, None, 0, size, complete, vote, per_class, None, ids)
+        return cls(panel, columns, None, 0, size, vote, per_class, None, ids)
 
     @classmethod
     def from_ragged(
@@ -142,8 +129,7 @@ class Votes:
         vote, per_class, starts = ragged_probabilities(probabilities, ragged.expert, panel)
         size = len(ragged.indptr) - 1
         ids = arrays.checked_ids(items, size)
-        complete = len(ragged.expert) == size * len(panel)
-        return cls(panel, None, ragged, 0, size, complete, vote, per_class, starts, ids)
+        return cls(panel, None, ragged, 0, size, vote, per_class, starts, ids)
 
     @classmethod
     def trusted(
@@ -152,18 +138,17 @@ class Votes:
         *,
         by_expert: NDArray[Any] | None = None,
         by_item: Ragged | None = None,
-        complete: bool = False,
     ) -> Votes:
         """Build votes from arrays that are known to be valid: nothing is checked or copied.
 
         Give either `by_expert` (experts x items, C order) or `by_item`, in the types that the checked
-        constructors choose. Set `complete` only if every expert answered every item.
+        constructors choose.
         """
         if by_item is not None:
             ragged = Ragged(*(frozen(array) for array in by_item))
-            return cls(panel, None, ragged, 0, len(ragged.indptr) - 1, complete)
+            return cls(panel, None, ragged, 0, len(ragged.indptr) - 1)
         assert by_expert is not None  # a mistake in the code that calls this, not in anyone's data
-        return cls(panel, frozen(by_expert), None, 0, by_expert.shape[1], complete)
+        return cls(panel, frozen(by_expert), None, 0, by_expert.shape[1])
 
     @classmethod
     def from_table(
@@ -172,8 +157,6 @@ class Votes:
         panel: Panel | None = None,
         *,
         reading: ReadOptions | None = None,
-        shape: Literal["auto", "long", "wide"] = "auto",
-        layout: Literal["auto", "dense", "ragged"] = "auto",
         **options: Any,
     ) -> Votes:
         """Take votes by name from a table: pandas, polars, pyarrow, duckdb, a dict of columns.
@@ -190,16 +173,12 @@ class Votes:
         reading, options
             How to interpret columns, names and cells: a :class:`covote.ReadOptions`, or its fields as
             keywords (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
-        shape, layout
-            The shape of the table and the layout of the votes (default: detected).
 
         >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"])
         >>> Votes.from_table({"item": ["x", "y", "x"], "expert": ["ann", "ann", "bob"],
         ...                   "label": ["cat", "dog", "cat"]}, panel)
         Votes(2 items, 3 answers from 2 experts, dense)
         """
-        check_choice("shape", shape, ("auto", "long", "wide"))
-        check_choice("layout", layout, ("auto", "dense", "ragged"))
         if panel is not None and not isinstance(panel, Panel):
             raise InputError(
                 f"panel is {panel!r}, not a Panel; make one with Panel.load or Panel.from_blocks, or leave "
@@ -207,10 +186,7 @@ class Votes:
             )
         from covote.votes.vote_file import votes_of_table
 
-        votes = votes_of_table(arrow_table(table), panel, ReadOptions.of(reading, options), shape)
-        if layout == "auto":
-            return votes
-        return votes.to_dense() if layout == "dense" else votes.to_ragged()
+        return votes_of_table(arrow_table(table), panel, ReadOptions.of(reading, options))
 
     @classmethod
     def load(
@@ -250,21 +226,7 @@ class Votes:
         """How many answers there are, "none of mine" included."""
         if self.by_item is not None:
             return int(self.by_item.indptr[-1] - self.by_item.indptr[0])
-        if self.complete:
-            return len(self) * len(self.panel)
         return int(np.count_nonzero(self.dense != NOT_ASKED))
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes the votes and the ids take."""
-        arrays = (
-            self.by_expert,
-            *(self.by_item or ()),
-            self.vote_probability,
-            self.class_probability,
-            self.ids,
-        )
-        return sum(array.nbytes for array in arrays if array is not None)
 
     @cached_property
     def rows(self) -> AnswerPatterns:

@@ -48,10 +48,9 @@ MAKERS = {
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_every_kind_of_table(make):
     for data in (LONG, WIDE):
-        for layout in ("auto", "dense", "ragged"):
-            votes = Votes.from_table(make(data), PANEL, layout=layout)
-            assert votes.dense.tolist() == DENSE
-            assert votes.items.tolist() == ["x", "y"]
+        votes = Votes.from_table(make(data), PANEL)
+        assert votes.dense.tolist() == DENSE
+        assert votes.items.tolist() == ["x", "y"]
 
 
 def test_crowd_kit_columns_and_other_names():
@@ -84,7 +83,7 @@ def test_item_ids_survive(ids, shape):
     votes = Votes.from_table(table, PANEL)
     back = votes.to_arrow(shape)
     assert back.column("item").type == table.column("item").type
-    again = Votes.from_table(back, PANEL, layout="dense")
+    again = Votes.from_table(back, PANEL)
     assert again.to_arrow("wide").column("item").to_pylist() == ids
     assert again.dense.tolist() == DENSE
 
@@ -192,7 +191,7 @@ class TestMistakes:
         assert Votes.from_table(same, PANEL).dense[0].tolist() == [0, 1, -1]
 
     def test_a_missing_column(self):
-        assert "no column 'label'" in mistake({"item": [1], "expert": ["ann"]}, shape="long")
+        assert "no column 'label'" in mistake({"item": [1], "expert": ["ann"]})
 
     def test_a_row_without_an_item(self):
         assert "row 2: no item" in mistake(changed(1, item=None))
@@ -210,16 +209,16 @@ class TestMistakes:
 class TestProbabilities:
     def test_one_per_vote(self):
         table = {**LONG, "probability": [0.9, 0.8, 0.7, 0.6, None]}
-        votes = Votes.from_table(table, PANEL, layout="ragged")
+        votes = Votes.from_table(table, PANEL).to_ragged()
         assert votes.vote_probability == pytest.approx([0.9, 0.7, 0.6, 0.8])
-        again = Votes.from_table(votes.to_arrow(), PANEL, layout="ragged")
+        again = Votes.from_table(votes.to_arrow(), PANEL).to_ragged()
         assert (again.vote_probability == votes.vote_probability).all()
 
     def test_one_per_known_class(self):
         lists = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], None]
-        votes = Votes.from_table({**LONG, "probabilities": lists}, PANEL, layout="ragged")
+        votes = Votes.from_table({**LONG, "probabilities": lists}, PANEL).to_ragged()
         assert votes.class_probability == pytest.approx([0.9, 0.1, 0.7, 0.3, 0.6, 0.4, 0.2, 0.8])
-        again = Votes.from_table(votes.to_arrow(), PANEL, layout="ragged")
+        again = Votes.from_table(votes.to_arrow(), PANEL).to_ragged()
         assert (again.class_probability == votes.class_probability).all()
 
     @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ class TestProbabilities:
         ],
     )
     def test_an_answer_without_one_among_answers_with_one(self, column, given, expected):
-        votes = Votes.from_table({**LONG, column: given}, PANEL, layout="ragged")
+        votes = Votes.from_table({**LONG, column: given}, PANEL).to_ragged()
         found = votes.vote_probability if column == "probability" else votes.class_probability
         np.testing.assert_allclose(found, np.array(expected, dtype=float), rtol=1e-6)
         labels = decode(votes)

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covote import CovoteError, Panel, Votes, decode
-from covote.errors import InputError
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 from covote.votes.arrays import repeated
-from covote.votes.problems import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = np.array([[0, 1, 0], [1, -1, -2], [-1, -1, -1], [1, 2, 2]])
@@ -33,7 +31,6 @@ def test_both_layouts_say_the_same(votes):
     assert votes.ragged.expert.tolist() == [0, 1, 2, 0, 2, 0, 1, 2]
     assert votes.ragged.label.tolist() == [0, 1, 0, 1, -2, 1, 2, 2]
     assert votes.items.tolist() == ["w", "x", "y", "z"]
-    assert not votes.complete
 
 
 def test_a_part_of_a_part_is_still_right(votes):
@@ -77,22 +74,6 @@ def test_arrays_of_the_right_type_are_not_copied():
     assert np.shares_memory(Votes.from_dense(array, PANEL).by_expert, array)
     with pytest.raises(ValueError, match="read-only"):
         Votes.from_dense(array, PANEL).dense[0, 0] = 1
-
-
-def test_dropping_does_not_touch_the_array_of_the_caller():
-    array = np.full((2, 3), 1, dtype=np.int8, order="F")
-    with pytest.warns(DroppedWarning, match=r"2 of 6 answers were dropped: .* does not know: '.*' \(2\)"):
-        votes = Votes.from_dense(array, PANEL, unknown="drop")
-    assert votes.dense.tolist() == [[1, 1, -1]] * 2
-    assert (array == 1).all()
-
-
-def test_an_array_of_another_panel_is_not_dropped_down_to_nothing():
-    panel = Panel(3, [[1, 1, 0], [1, 1, 0]])
-    array = np.full((30, 2), 2)
-    array[0] = 0
-    with pytest.raises(InputError, match="only 2 of 60 answers would be left"):
-        Votes.from_dense(array, panel, unknown="drop")
 
 
 @pytest.mark.parametrize(("classes", "kind"), [(2, "int8"), (128, "int8"), (129, "int16"), (10_000, "int16")])
