@@ -77,7 +77,7 @@ def ask(
         raise InputError(
             "asking needs to know who knows what: --panel panel.toml, or --panel all if everyone knows all"
         )
-    from covote.files import VoteFile, panel_or_word, read_gold
+    from covote.files import VoteFile, read_gold
     from covote.files.decoding_files import check_report
     from covote.files.stored_probabilities import add_tables
 
@@ -99,7 +99,7 @@ def ask(
     atomic.check_apart([report, output_file], read)
     if next_ is not None and (report is not None or as_json):
         raise InputError("--report and --json are for a replay; leave them out with --next")
-    file = VoteFile(answers, panel_or_word(panel_file), reading)
+    file = VoteFile(answers, panel_file, reading)
     votes = file.read()
     votes = add_tables(
         votes, Path(panel_file).resolve().parent, models or (), more_classes=panel_file == "all"

@@ -29,10 +29,10 @@ def compare(
     """Find the best method with items whose class you know."""
     from covote.decoding import compare as compared
     from covote.decoding.gold import like_items
-    from covote.files import VoteFile, panel_or_word, read_gold
+    from covote.files import VoteFile, read_gold
 
     terminal.check_places(plot, read=[answers, panel_file, gold])
-    read = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    read = VoteFile(answers, panel_file, reading).read()
     found = compared(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
     if plot is not None:
         from covote.files.report.charts import method_comparison

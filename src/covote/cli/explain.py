@@ -28,9 +28,9 @@ def explain(
     from covote.decoding import explain as explained
     from covote.decoding.gold import like_items
     from covote.decoding.loop import estimates
-    from covote.files import VoteFile, panel_or_word, read_gold
+    from covote.files import VoteFile, read_gold
 
-    read = VoteFile(answers, panel_or_word(panel_file), reading).read()
+    read = VoteFile(answers, panel_file, reading).read()
     known = None if gold is None else read_gold(gold, read.panel, reading)
     if known is not None:
         known = dict(like_items(known, read))

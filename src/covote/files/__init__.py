@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covote.files.decoding_files import Output, decode_file, decode_votes, panel_or_word
+from covote.files.decoding_files import Output, decode_file, decode_votes
 from covote.files.outcome import Outcome
 from covote.files.side_tables import read_gold, read_numbers
 from covote.votes.vote_file import VoteFile
@@ -13,7 +13,6 @@ __all__ = [
     "VoteFile",
     "decode_file",
     "decode_votes",
-    "panel_or_word",
     "read_gold",
     "read_numbers",
 ]

@@ -34,7 +34,7 @@ from covote.tables.dialect import workbook_and_sheet
 from covote.tables.words import fold_accents
 from covote.tables.writing import open_writer, output_format
 from covote.votes import Votes
-from covote.votes.vote_file import Assumed, VoteFile
+from covote.votes.vote_file import VoteFile
 
 Place = str | os.PathLike[str] | None
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
@@ -164,7 +164,7 @@ def decode_file(
     """
     output = output if isinstance(output, Output) else Output(output)
     output.check()
-    file = VoteFile(votes_file, panel_or_word(panel), reading)
+    file = VoteFile(votes_file, panel, reading)
     votes = file.read(progress)
     if models or any(votes.panel.models):
         folder = Path() if isinstance(panel, Panel) else Path(panel).resolve().parent
@@ -184,13 +184,6 @@ def decode_file(
 
         write_report(output.report, outcome, source=Path(workbook_and_sheet(votes_file)[0]).name)
     return outcome
-
-
-def panel_or_word(panel: Panel | str | os.PathLike[str]) -> Panel | Assumed:
-    """Return the panel in a file, or the word for one that the answers give: "all" or "infer"."""
-    if isinstance(panel, Panel):
-        return panel
-    return "all" if panel == "all" else "infer" if panel == "infer" else Panel.load(panel)
 
 
 def _assumed(given: Panel | str | os.PathLike[str], found: Panel) -> list[str]:

@@ -103,7 +103,8 @@ class TableFile:
         self.path = Path(path)
         self._choose = choose
         refuse_pipes(path)
-        export = formats.from_file(path) if exports else None
+        may_be_export = exports and (self.path.is_dir() or "json" in self.path.suffix.lower())
+        export = formats.from_file(path) if may_be_export else None
         if export is None:
             refuse_folders(path)
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
@@ -133,7 +134,7 @@ class TableFile:
                 )
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
-            elif exports and self.kind == "parquet":
+            elif exports and formats.DATASET in (self.schema.metadata or {}):
                 export = formats.from_parquet(self._place, self.schema)
             if export is not None and self.kind != "export":
                 self._take(export)

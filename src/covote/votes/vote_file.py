@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _SURE = 1 << 22  # bytes that the first votes take before the size of all is estimated
 _DECODING = 2.0
 """How much more memory the votes of a file take until they are labelled than while they are read."""
-Assumed = Literal["all", "infer"]
-"""Panels that follow from the votes: everyone knows every class, or exactly the labels that they gave."""
 
 
 class VoteFile:
@@ -47,9 +45,10 @@ class VoteFile:
     path
         The file; its ending says the format.
     panel
-        Who could answer what. None or "all": everyone knows every class that anyone answered. "infer": each
-        expert knows exactly the labels that they ever gave; an expert who knows a class but never named it in
-        this file is assumed not to know it, so with few votes the panel is a guess.
+        Who could answer what: a panel or its file. None or "all": everyone knows every class that anyone
+        answered. "infer": each expert knows exactly the labels that they ever gave; an expert who knows a
+        class but never named it in this file is assumed not to know it, so with few votes the panel is a
+        guess.
     options
         How columns, names and cells are understood.
 
@@ -64,11 +63,13 @@ class VoteFile:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        panel: Panel | Assumed | None = None,
+        panel: Panel | str | os.PathLike[str] | None = None,
         options: ReadOptions | None = None,
     ) -> None:
         from covote.tables.table_file import TableFile  # which loads pyarrow
 
+        if not isinstance(panel, Panel) and panel not in (None, "all", "infer"):
+            panel = Panel.load(panel)
         self.source = source = TableFile(path, exports=True, choose=answers_sheet)
         options = options or ReadOptions()
         if len(source.names) == 1:
@@ -76,7 +77,7 @@ class VoteFile:
         if not isinstance(panel, Panel):
             if source.kind == "xlsx":
                 source.notes += _panel_note(path)
-            panel = _assumed_panel(source, options, panel or "all")
+            panel = _assumed_panel(source, options, everything=panel != "infer")
         self.panel = panel
         self._reader = Reader(panel, options, f"{Path(path)}, ")
         self.columns = self._reader.columns(source.names, source.head)
@@ -145,12 +146,13 @@ def votes_of_table(table: pa.Table, panel: Panel | None, options: ReadOptions) -
     return votes
 
 
-def _assumed_panel(source: TableFile, options: ReadOptions, assumed: Assumed) -> Panel:
+def _assumed_panel(source: TableFile, options: ReadOptions, *, everything: bool) -> Panel:
+    """Return the panel that follows from the votes."""
     with naming(source.path):
         roles: ColumnRoles = find_columns(source.names, options.columns, None, source.head)
         source.refuse_nested(roles.of_answers)
         batches = (batch.columns for batch in source.batches(roles.of_answers))
-        return answered_panel(roles, batches, options, everything=assumed == "all")
+        return answered_panel(roles, batches, options, everything=everything)
 
 
 # What fits into memory

@@ -198,13 +198,13 @@ class Votes:
     ) -> Votes:
         """Read votes from a Parquet, CSV, TSV, JSON-lines or Excel file into memory.
 
-        `panel` may also be a file; the other parameters are those of :meth:`from_table`. A file that does not
-        fit into memory is rejected, with the command that labels it in parts.
+        `panel` may also be a file, "all" (everyone knows every class) or "infer" (each expert knows the
+        labels they gave); the other parameters are those of :meth:`from_table`. A file that does not fit into
+        memory is rejected, with the command that labels it in parts.
         """
         from covote.votes.vote_file import VoteFile
 
-        given = Panel.load(panel) if isinstance(panel, str | os.PathLike) else panel
-        return VoteFile(path, given, ReadOptions.of(reading, options)).read()
+        return VoteFile(path, panel, ReadOptions.of(reading, options)).read()
 
     # Contents
 

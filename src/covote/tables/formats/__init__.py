@@ -54,6 +54,8 @@ TABLES = {
     "toloka": Format("assignments of Toloka", crowd_platforms.fits_toloka, crowd_platforms.read_toloka),
 }
 """Exports in CSV or TSV, told by the names of their columns."""
+DATASET = b"huggingface"
+"""The metadata that a Parquet file of a Hugging Face dataset has."""
 _DATASET = "recognised as a Hugging Face dataset"
 _SPACE = b"\xef\xbb\xbf \t\r\n"  # a mark of UTF-8 and blanks: of a line with nothing else, nothing is left
 _FIRST = 1 << 20  # bytes of a file in which the first line is looked for
