@@ -162,20 +162,20 @@ def _checked_table(panel: Panel, i: int, table: Any) -> NDArray[np.float64]:
     return array
 
 
-def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
+def per_name(numbers: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
     """Return one number per name, from one number for all, a list, or a mapping by name."""
-    if isinstance(given, Mapping):
+    if isinstance(numbers, Mapping):
         values = np.full(len(names), np.nan)
-        for name, value in given.items():
+        for name, value in numbers.items():
             values[position(name)] = value
         if np.isnan(values).any():
             name = names[int(np.argmax(np.isnan(values)))]
             raise InputError(f"no {what} for {of} {name!r}; give one for every {of}")
         return values
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers, not {given!r}") from error
+        raise InputError(f"{what} must be numbers, not {numbers!r}") from error
     if values.ndim == 0:
         return np.full(len(names), float(values))
     if values.shape != (len(names),):
@@ -281,9 +281,9 @@ def _words(name: object) -> list[str]:
     return re.findall(r"\w+", without_titles(str(name)[:_LONGEST]).casefold())
 
 
-def _shared(one: str, two: str) -> int:
+def _shared(word: str, other: str) -> int:
     """Return with how many equal letters two words begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))
 
 
 def _nearly_same(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -293,12 +293,12 @@ def _nearly_same(words: Sequence[str], others: Sequence[str]) -> bool:
     pairs = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
     if len(pairs) != 1:
         return not pairs
-    (one, two) = pairs[0]
-    start = _shared(one, two)
-    left, right = one[start:], two[start:]
+    (word, other) = pairs[0]
+    start = _shared(word, other)
+    left, right = word[start:], other[start:]
     end = _shared(left[::-1], right[::-1])
     left, right = left[: len(left) - end], right[: len(right) - end]
-    letters = max(len(one), len(two)) >= _WORD and not re.search(r"\d", left + right)
+    letters = max(len(word), len(other)) >= _WORD and not re.search(r"\d", left + right)
     return letters and (max(len(left), len(right)) == 1 or (len(left) == 2 and left == right[::-1]))
 
 

@@ -79,27 +79,27 @@ def check_apart(
     """
     # A workbook may be named with one of its sheets: study.xlsx#Answers.
     read = [Path(re.sub(r"(?i)(\.xlsx)#.+", r"\1", os.fspath(p))) for p in inputs if p is not None]
-    written: list[Path] = []
+    checked: list[Path] = []
     for path in (Path(path) for path in outputs if path is not None):
-        if any(_same(path, other) or _alike(path, other) for other in written):
+        if any(_same(path, other) or _same_but_for_case(path, other) for other in checked):
             raise InputError(f"two files cannot both be written to {path}; choose another place for one")
         for source in read:
             if _same(path, source):
                 raise InputError(
                     f"the output {path} would overwrite the input {source}; choose another place for it"
                 )
-        written.append(path)
+        checked.append(path)
 
 
-def _alike(one: Path, other: Path) -> bool:
+def _same_but_for_case(path: Path, other: Path) -> bool:
     """Whether paths differ in case only, which is one file on many systems."""
-    return os.path.realpath(one).casefold() == os.path.realpath(other).casefold()
+    return os.path.realpath(path).casefold() == os.path.realpath(other).casefold()
 
 
-def _same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.is_file() and one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+def _same(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.is_file() and path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 @contextmanager

@@ -204,11 +204,11 @@ def _sources(function: Callable[..., Any]) -> set[str]:
     found: set[str] = set()
     waiting = [function]
     while waiting:
-        one = waiting.pop()
-        if one.__code__.co_filename in found:
+        current = waiting.pop()
+        if current.__code__.co_filename in found:
             continue
-        found.add(one.__code__.co_filename)
-        for value in one.__globals__.values():
+        found.add(current.__code__.co_filename)
+        for value in current.__globals__.values():
             if isinstance(value, _Helper):
                 waiting.append(value.plain)
             elif isinstance(value, type) and issubclass(value, tuple) and value is not tuple:

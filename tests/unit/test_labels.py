@@ -173,7 +173,7 @@ def test_a_csv_file_is_for_people(tmp_path):
     panel = Panel(["cat", "dog", 'the "fox"'], PANEL.knows)
     labels = decode(Votes.from_dense(ROWS, panel, items=["a", "b, 2", "c", "d", "e"]), method="authority")
     sure = labels.evidence._replace(confidence=np.array([0.999, np.nan, 0.5, np.nan, 1.0], np.float32))
-    labels = replace(labels, found_evidence=sure)
+    labels = replace(labels, evidence_or_none=sure)
     labels.save(tmp_path / "labels.csv")
     assert (tmp_path / "labels.csv").read_text().splitlines() == [
         "item,label,confidence,runner_up,status",

@@ -209,18 +209,18 @@ def _loaded(name: str) -> Any:
     found = getattr(module, name)
     if isinstance(found, tuple):
         words = str(module.__doc__).partition(": ")[2]
-        one = typer.Typer(
+        typer_app = typer.Typer(
             name=name, cls=CommandGroup, help=words[0].upper() + words[1:], epilog=_foot(name),
             add_completion=False, no_args_is_help=True, **SETTINGS,
         )  # fmt: skip
         for function in found:
             inner = function.__name__
-            one.command(inner, cls=Command, epilog=_foot(f"{name} {inner}"))(function)
+            typer_app.command(inner, cls=Command, epilog=_foot(f"{name} {inner}"))(function)
     else:
-        one = typer.Typer(add_completion=False, **SETTINGS)
+        typer_app = typer.Typer(add_completion=False, **SETTINGS)
         own = getattr(module, "SETTINGS", {})
-        one.command(name, cls=Command, epilog=_foot(name), **own)(found)
-    command: Any = typer.main.get_command(one)
+        typer_app.command(name, cls=Command, epilog=_foot(name), **own)(found)
+    command: Any = typer.main.get_command(typer_app)
     command.rich_help_panel = COMMANDS[name]
     return command
 

@@ -12,7 +12,7 @@ import typer
 from covote import atomic
 from covote.asking import Asker, Question
 from covote.cli import terminal
-from covote.cli.arguments import Gold, Json, Report, reads_votes
+from covote.cli.parameters import Gold, Json, Report, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
 from covote.tables import ReadOptions
@@ -83,7 +83,7 @@ def ask(
 
     if answers is None:
         more = (models, gold, report, next_, output_file)
-        if any(one is not None for one in more) or reading != ReadOptions() or as_json:
+        if any(value is not None for value in more) or reading != ReadOptions() or as_json:
             raise InputError(
                 "--model, --gold, --report, --next, --json and the reading options need a file of answers; "
                 "name it"
@@ -151,7 +151,7 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
     terminal.say(_would_have_needed(found))
     if found.gold:
         everyone = next(iter(found.rules.values())).accuracy_all
-        right = [f"{one.accuracy:.1%} with those of {name}" for name, one in found.rules.items()]
+        right = [f"{rule.accuracy:.1%} with those of {name}" for name, rule in found.rules.items()]
         terminal.say(f"Right on gold items: {everyone:.1%} with all answers, {', '.join(right)}.")
     terminal.say_written(report)
 
@@ -159,10 +159,10 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
 def _would_have_needed(found: Replay) -> str:
     rules = sorted(found.rules.items(), key=lambda rule: (-rule[1].agreement, rule[1].answers_per_item))
     needed = []
-    for name, one in rules:
-        other = 1 - one.agreement
+    for name, rule in rules:
+        other = 1 - rule.agreement
         labels = "for the same labels" if other == 0 else f"with {share(other)} other labels"
-        needed.append(f"{one.answers_per_item:.1f} {labels} (rule {name})")
+        needed.append(f"{rule.answers_per_item:.1f} {labels} (rule {name})")
     return (
         f"You collected {found.everyone:.1f} answers per item, about {found.items:,} items. Asking one "
         f"expert at a time would have needed {', or '.join(needed)}."
@@ -219,8 +219,8 @@ def _prompt(asker: Asker, question: Question) -> str:
     terminal.say(f"{name}: {len(possible)} classes are possible: {shown}")
     known = ", ".join(map(str, question.classes))
     try:
-        asked = terminal.visible(f"ask {question.expert}: which of {known}?")
-        return str(typer.prompt(asked, prompt_suffix=" ")).strip()
+        prompt = terminal.visible(f"ask {question.expert}: which of {known}?")
+        return str(typer.prompt(prompt, prompt_suffix=" ")).strip()
     except typer.Abort:
         return "quit"
 

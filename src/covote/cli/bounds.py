@@ -11,7 +11,7 @@ import typer
 
 from covote.bounds import BoundRow, bound_table
 from covote.cli import terminal
-from covote.cli.arguments import Classes, Json, OneSize, number
+from covote.cli.parameters import Classes, Json, OneSize, number
 
 
 def bounds(

@@ -15,7 +15,7 @@ from covote import atomic
 from covote.arguments import some_of
 from covote.bounds import best_lower_bound, pair_graph
 from covote.cli import panel_summary, terminal
-from covote.cli.arguments import (
+from covote.cli.parameters import (
     Json,
     PanelFile,
     Plot,
@@ -180,7 +180,7 @@ def _tell_confusions(votes: Votes) -> None:
     if not pairs:
         return
     terminal.say("No expert knows both of these classes, and items got answers with both:")
-    rows = [[str(one.first), str(one.second), f"{one.items:,}"] for one in pairs[:_CONFUSED]]
+    rows = [[str(pair.first), str(pair.second), f"{pair.items:,}"] for pair in pairs[:_CONFUSED]]
     terminal.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
     if len(pairs) > _CONFUSED:
         terminal.say("  and more")
@@ -202,12 +202,12 @@ def _tell_outages(panel: Panel) -> None:
     if not critical or critical[0][1] == critical[-1][1]:
         return  # no expert, or all alike, as was printed already
     rows, heads = [], ["away", "more pairs no one knows both of", "worst case"]
-    for one in _outages(panel, critical[:_OUTAGES]):
-        share = one[_LEFT]
+    for outage in _outages(panel, critical[:_OUTAGES]):
+        share = outage[_LEFT]
         rows.append(
             [
-                str(one["expert"]),
-                f"{one['pairs']:,}",
+                str(outage["expert"]),
+                f"{outage['pairs']:,}",
                 "" if share is None else panel_summary.rounded_down(share),
             ]
         )

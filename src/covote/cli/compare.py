@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from covote.cli import terminal
-from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel, reads_votes
+from covote.cli.parameters import Json, Seed, VotesFile, VotesPanel, reads_votes
 from covote.tables import ReadOptions
 
 

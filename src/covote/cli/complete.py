@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from covote.cli import panel_summary, terminal
-from covote.cli.arguments import (
+from covote.cli.parameters import (
     Effort,
     Json,
     Output,

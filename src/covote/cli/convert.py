@@ -9,7 +9,7 @@ import typer
 
 from covote import atomic
 from covote.cli import terminal
-from covote.cli.arguments import choice, reads_votes
+from covote.cli.parameters import choice, reads_votes
 from covote.panel import Panel
 from covote.tables import ReadOptions
 
@@ -63,7 +63,7 @@ def convert(
     atomic.check_apart([target], [source, panel_file, items, reading.rename_file])
     panel = None if panel_file is None else Panel.load(panel_file)
     with terminal.warnings_as_lines():
-        written = converted(
+        files = converted(
             source,
             target,
             to,  # type: ignore[arg-type]
@@ -73,6 +73,6 @@ def convert(
             reading=reading,
             note=lambda sentence: terminal.say(f"Note: {sentence}."),
         )
-    terminal.say_written(*written[:_SHOWN])
-    if len(written) > _SHOWN:
-        terminal.say(f"... and {terminal.counted(len(written) - _SHOWN, 'more file')}.")
+    terminal.say_written(*files[:_SHOWN])
+    if len(files) > _SHOWN:
+        terminal.say(f"... and {terminal.counted(len(files) - _SHOWN, 'more file')}.")

@@ -10,9 +10,9 @@ import typer
 
 from covote import atomic
 from covote.arguments import some_of
-from covote.cli import outcome as outcomes
-from covote.cli import terminal
-from covote.cli.arguments import (
+from covote.cli import labels_summary, terminal
+from covote.cli.method import Method
+from covote.cli.parameters import (
     WRITTEN,
     Columns,
     EngineName,
@@ -31,7 +31,6 @@ from covote.cli.arguments import (
     Workers,
     reads_votes,
 )
-from covote.cli.method import Method
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.tables import ReadOptions
@@ -101,11 +100,11 @@ def decode(
     if scheduler is not None or workers is not None:
         raise InputError("--scheduler and --workers are for --engine dask; add it")
     streams = StandardStreams(answers, output_file, kind, as_json=as_json)
-    given = Path(panel_file) if panel_file not in WORDS else None
+    panel_path = Path(panel_file) if panel_file not in WORDS else None
     # Statistics may be saved to the file they were loaded from: it is read first and written last.
-    written = [streams.written, proba, report, review]
-    atomic.check_apart([*written, stats], [answers, given, gold, reading.rename_file, *(models or ())])
-    atomic.check_apart(written, [past])
+    outputs = [streams.written, proba, report, review]
+    atomic.check_apart([*outputs, stats], [answers, panel_path, gold, reading.rename_file, *(models or ())])
+    atomic.check_apart(outputs, [past])
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
     if odds is not None:
         options["odds"] = odds
@@ -125,9 +124,9 @@ def decode(
                 **options,
             )
     if as_json:
-        terminal.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
+        terminal.say_json({**labels_summary.summary(outcome), "inferred_panel": panel_file == "infer"})
     elif not streams.to_stdout:
-        outcomes.tell(outcome, time.monotonic() - started, method, review)
+        labels_summary.tell(outcome, time.monotonic() - started, method, review)
         terminal.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
             terminal.say("Labels were not saved; add -o labels.csv to save them.")

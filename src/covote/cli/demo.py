@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from covote import atomic
-from covote.cli import outcome as outcomes
-from covote.cli import panel_summary, terminal
+from covote.cli import labels_summary, panel_summary, terminal
 
 _GOLD = 50  # images whose digit is told
 
@@ -61,6 +60,6 @@ def demo(
     terminal.say()
     started = time.monotonic()
     outcome = decode_file(answers, Output(labels, report=report), panel, gold=gold)
-    outcomes.tell(outcome, time.monotonic() - started, "learned")
+    labels_summary.tell(outcome, time.monotonic() - started, "learned")
     terminal.say_written(labels, report)
     terminal.say(f"Next: open {report} in a browser, or ask why: covote explain {answers} 17 --panel {panel}")

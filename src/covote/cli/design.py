@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from covote.cli import panel_summary, terminal
-from covote.cli.arguments import (
+from covote.cli.parameters import (
     Effort,
     Json,
     Output,
@@ -16,10 +16,10 @@ from covote.cli.arguments import (
     Seed,
     Size,
     choice,
+    integer,
     read_classes,
     read_model,
     read_size,
-    whole,
 )
 
 
@@ -37,7 +37,7 @@ def design(
         ),
     ] = "auto",
     experts: Annotated[
-        int | None, typer.Option(parser=whole, help="How many experts, with --method random.")
+        int | None, typer.Option(parser=integer, help="How many experts, with --method random.")
     ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,

@@ -37,17 +37,17 @@ def docs(
         terminal.say("\nNext: covote docs tutorial")
         return
     name = page.removeprefix("docs/").removesuffix(".md")
-    known = [one for pages in chapters.values() for one in pages]
+    known = [page_name for pages in chapters.values() for page_name in pages]
     if name not in known:
-        found = look_for(page, known)
+        found = find_pages(page, known)
         if not found:
             near = did_you_mean(name, known)
             raise InputError(
                 f"no page {page!r}, and no page has this word{near}; covote docs lists all of them"
             )
         terminal.say(f"No page has the name {page!r}. These have the word:")
-        for one, sections in found:
-            terminal.say(f"  {one:18}  {'; '.join(sections[:3])}")
+        for page_name, sections in found:
+            terminal.say(f"  {page_name:18}  {'; '.join(sections[:3])}")
         terminal.say(f"\nNext: covote docs {found[0][0]}")
         return
     text = _FILE.sub(r"`\2`:\n\n```\1", _DIRECTIVE.sub("", _read(name)))
@@ -60,22 +60,24 @@ def docs(
         terminal.say(text.rstrip())
 
 
-def look_for(word: str, pages: list[str]) -> list[tuple[str, list[str]]]:
+def find_pages(word: str, pages: list[str]) -> list[tuple[str, list[str]]]:
     """Return the pages that have a word, with the sections that have it, the most frequent first."""
     found = []
     for name in pages:
-        times: dict[str, int] = {}
+        frequency: dict[str, int] = {}
         section, example = "", False
         for line in _read(name).splitlines():
             example ^= line.startswith("```")  # a comment in an example is not a heading
             heading = None if example else re.match(r"#+ (.*)", line)
             section = heading[1].replace("`", "") if heading else section
-            here = line.lower().count(word.lower()) + (3 if heading and word.lower() in line.lower() else 0)
-            if here:
-                times[section] = times.get(section, 0) + here
-        if times:
-            found.append((sum(times.values()), name, sorted(times, key=lambda one: -times[one])))
-    return [(name, sections) for _, name, sections in sorted(found, key=lambda one: -one[0])]
+            count = line.lower().count(word.lower()) + (3 if heading and word.lower() in line.lower() else 0)
+            if count:
+                frequency[section] = frequency.get(section, 0) + count
+        if frequency:
+            found.append(
+                (sum(frequency.values()), name, sorted(frequency, key=lambda section: -frequency[section]))
+            )
+    return [(name, sections) for _, name, sections in sorted(found, key=lambda entry: -entry[0])]
 
 
 def read_chapters() -> dict[str, list[str]]:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from covote.cli import terminal
-from covote.cli.arguments import Gold, Json, VotesFile, VotesPanel, reads_votes
 from covote.cli.method import Method
+from covote.cli.parameters import Gold, Json, VotesFile, VotesPanel, reads_votes
 from covote.tables import ReadOptions
 
 

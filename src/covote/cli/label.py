@@ -12,9 +12,9 @@ import typer
 
 from covote import atomic
 from covote.arguments import some_of
-from covote.cli import outcome as outcomes
-from covote.cli import run_summary, terminal
-from covote.cli.arguments import (
+from covote.cli import labels_summary, run_summary, terminal
+from covote.cli.method import Method
+from covote.cli.parameters import (
     Gold,
     Json,
     Odds,
@@ -23,11 +23,10 @@ from covote.cli.arguments import (
     Review,
     ReviewUntil,
     choice,
+    integer,
     number,
     reads_gold,
-    whole,
 )
-from covote.cli.method import Method
 from covote.errors import ExpertError, InputError
 from covote.tables import ReadOptions
 
@@ -70,7 +69,7 @@ def label(
     size: Annotated[
         str | None, typer.Option("--image-size", help="Resize images, for example 224x224.")
     ] = None,
-    batch: Annotated[int, typer.Option(parser=whole, help="Items per batch.")] = 1024,
+    batch: Annotated[int, typer.Option(parser=integer, help="Items per batch.")] = 1024,
     ask: Annotated[
         str,
         typer.Option(
@@ -157,9 +156,9 @@ def label(
     check_report(report)
     atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    running = sorted(set(running_code(models_of(panel_file))))
-    if running and trust and not as_json:
-        terminal.say(f"Trusted to run code: {some_of(running)}.")
+    code_models = sorted(set(running_code(models_of(panel_file))))
+    if code_models and trust and not as_json:
+        terminal.say(f"Trusted to run code: {some_of(code_models)}.")
     panel, folder = panel_of_models(panel_file, trust), folder_of(panel_file)
     place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
@@ -170,10 +169,10 @@ def label(
     asking = Asking(ask, budget, batch, strict, refresh, folder, responses)
     if requests is not None:
         atomic.check_apart([requests], [data, panel_file, responses])
-        written = request_file(place, output_file, panel, requests, asking=asking, trust=trust)
-        experts = terminal.counted(written.experts, "expert")
+        request_counts = request_file(place, output_file, panel, requests, asking=asking, trust=trust)
+        experts = terminal.counted(request_counts.experts, "expert")
         terminal.say(
-            f"Wrote {requests}: {written.requests:,} requests to {experts}. "
+            f"Wrote {requests}: {request_counts.requests:,} requests to {experts}. "
             "Give the file to the batch service, then add --read-responses FILE to this command in its place."
         )
         return
@@ -207,7 +206,7 @@ def label(
             "order, which must not change; name the column with --id."
         )
     run_summary.tell(found, ask)
-    outcomes.tell(found.outcome, time.monotonic() - started, method, review)
+    labels_summary.tell(found.outcome, time.monotonic() - started, method, review)
     terminal.say_written(output_file, proba, report, review)
     terminal.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)

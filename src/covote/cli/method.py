@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from covote.cli.arguments import one_of
+from covote.cli.parameters import one_of
 from covote.decoding import DECODERS
 
 Method = Annotated[

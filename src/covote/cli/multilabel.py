@@ -9,14 +9,14 @@ import typer
 
 from covote import atomic
 from covote.cli import terminal
-from covote.cli.arguments import (
+from covote.cli.parameters import (
     Json,
     LabelsFile,
     PanelFile,
     StandardStreams,
     StreamFormat,
+    integer,
     reads_votes,
-    whole,
 )
 from covote.errors import CovoteError
 from covote.panel import Panel
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LOOKED = 4  # numbers of labels that `check` tries by default
 
 Full = Annotated[bool, typer.Option("--full", help="Experts name all labels they know, not one of them.")]
-Count = Annotated[int | None, typer.Option(parser=whole, help="Largest number of labels of an item.")]
+Count = Annotated[int | None, typer.Option(parser=integer, help="Largest number of labels of an item.")]
 PanelOption = Annotated[Path, typer.Option("--panel", help="Panel file: who knows what.")]
 
 

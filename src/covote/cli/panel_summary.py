@@ -44,12 +44,12 @@ def say_covered(panel: Panel) -> None:
     if not experts:
         say(f"No experts yet for {counted(classes, 'class')}.")
         return
-    one = experts == 1
-    who = f"{counted(experts, 'expert')} who {'knows' if one else 'each know'} {_span(panel.sizes)} of"
+    is_single = experts == 1
+    who = f"{counted(experts, 'expert')} who {'knows' if is_single else 'each know'} {_span(panel.sizes)} of"
     who += f" {counted(classes, 'class')}"
-    times = panel.redundancy
+    redundancy = panel.redundancy
     pairs = classes * (classes - 1) // 2
-    if times == 0:
+    if redundancy == 0:
         missing = panel.count_uncovered()
         which = "the only pair" if pairs == 1 else f"{missing:,} of the {pairs:,} pairs"
         say(
@@ -58,9 +58,9 @@ def say_covered(panel: Panel) -> None:
         )
     else:
         what = "the only pair" if pairs == 1 else f"all {pairs:,} pairs"
-        often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")
+        often = {1: "", 2: ", each twice"}.get(redundancy, f", each {redundancy} times")
         often = often.replace(", each", "") if pairs == 1 else often
-        say(f"{who} {'covers' if one else 'cover'} {what}{often}.")
+        say(f"{who} {'covers' if is_single else 'cover'} {what}{often}.")
 
 
 def _span(values: NDArray[np.int64]) -> str:

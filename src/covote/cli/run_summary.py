@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from covote.arguments import money
-from covote.cli import outcome as outcomes
-from covote.cli import terminal
+from covote.cli import labels_summary, terminal
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -23,11 +22,11 @@ def show_estimate(found: UsageEstimate) -> None:
         for name, used, chat in found.rows
     ]  # fmt: skip
     total = found.total
-    whole = ("language models", f"{total.calls:,}", f"{total.tokens_in:,}", f"{total.tokens_out:,}",
+    total_row = ("language models", f"{total.calls:,}", f"{total.tokens_in:,}", f"{total.tokens_out:,}",
              money(total.cost))  # fmt: skip
     heads = ("expert", "calls", "tokens in", "tokens out", "cost")
     several = len(cells) > 1 and found.expert is not None
-    terminal.say_table(heads, [*cells, whole] if several else cells, "<>>>>")
+    terminal.say_table(heads, [*cells, total_row] if several else cells, "<>>>>")
     terminal.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")
 
 
@@ -55,17 +54,17 @@ def _failure(run: ExpertRun) -> str:
     others = [
         f"{failure} ({count} times)" for failure, count in run.failures.items() if failure != run.reason
     ]
-    times = run.failures[run.reason]
-    often = f" {times} times" if times > 1 else ""
+    repeats = run.failures[run.reason]
+    often = f" {repeats} times" if repeats > 1 else ""
     return "; ".join([f"{run.reason}{often} ({some} are missing)", *others])
 
 
 def tell(found: Labelling, ask: str) -> None:
     """Print what was asked, and what it cost."""
-    asked = sum(run.asked for run in found.experts)
-    wanted = sum(run.wanted for run in found.experts)
+    questions = sum(run.asked for run in found.experts)
+    needed = sum(run.wanted for run in found.experts)
     there = sum(run.before for run in found.experts)
-    before = f" ({there:,} of {wanted:,} answers were there already)" if there else ""
+    before = f" ({there:,} of {needed:,} answers were there already)" if there else ""
     decide = ""
     if found.soft and found.outcome.method == "learned":
         plain = len(found.without_probabilities)
@@ -74,10 +73,10 @@ def tell(found: Labelling, ask: str) -> None:
         )
         decide = f"; {whose} decide ties"
     terminal.say(
-        f"Asked {terminal.counted(len(found.experts), 'expert')} {asked:,} questions{before}{decide}."
+        f"Asked {terminal.counted(len(found.experts), 'expert')} {questions:,} questions{before}{decide}."
     )
     if ask != "everyone":
-        saved = found.questions - wanted
+        saved = found.questions - needed
         panel = found.outcome.panel
         cost = [panel.cost[panel.expert_index(run.name)] for run in found.experts]
         spent = sum(run.wanted * each for run, each in zip(found.experts, cost, strict=True))
@@ -99,9 +98,9 @@ def tell(found: Labelling, ask: str) -> None:
 
 def summary(found: Labelling, ask: str) -> dict[str, Any]:
     """Return the run and its labels, for JSON."""
-    whole = outcomes.summary(found.outcome)
+    data = labels_summary.summary(found.outcome)
     runs = {str(run.name): run for run in found.experts}
-    for expert in whole["experts"]:
+    for expert in data["experts"]:
         run = runs.get(str(expert["name"]))
         if run is None:  # a stored table
             continue
@@ -116,11 +115,11 @@ def summary(found: Labelling, ask: str) -> dict[str, Any]:
             failures=dict(run.failures),
             **({"usage": run.usage._asdict()} if run.usage.calls else {}),
         )
-    wanted = sum(run.wanted for run in found.experts)
+    needed = sum(run.wanted for run in found.experts)
     return {
-        **whole,
+        **data,
         "questions": found.questions,
-        "saved": found.questions - wanted if ask != "everyone" else 0,
+        "saved": found.questions - needed if ask != "everyone" else 0,
         "probabilities": found.soft,
         "without_probabilities": list(found.without_probabilities),
         "uncovered": [list(pair) for pair in found.uncovered],

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from covote.cli import panel_summary, terminal
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
+from covote.cli.parameters import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
 from covote.errors import InputError
 from covote.panel import Panel
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from covote.cli import terminal
-from covote.cli.arguments import Json, Seed, choice, number, one_of, whole
+from covote.cli.parameters import Json, Seed, choice, integer, number, one_of
 from covote.decoding import DECODERS
 from covote.panel import Panel
 
@@ -37,7 +37,7 @@ def simulate(
             autocompletion=one_of(*DECODERS),
         ),
     ] = "learned",
-    items: Annotated[int, typer.Option(parser=whole, help="Items for each accuracy.")] = 5000,
+    items: Annotated[int, typer.Option(parser=integer, help="Items for each accuracy.")] = 5000,
     seed: Seed = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.")] = None,
     as_json: Json = False,

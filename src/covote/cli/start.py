@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from covote import atomic
-from covote.cli import outcome as outcomes
-from covote.cli import terminal
+from covote.cli import labels_summary, terminal
 
 
 def start(
@@ -50,7 +49,7 @@ def start(
         outcome = decode_file(
             study.answers, chosen, study.panel, gold=known or None, reading=study.reading, progress=progress
         )
-    outcomes.tell(outcome, time.monotonic() - started, "learned", review)
+    labels_summary.tell(outcome, time.monotonic() - started, "learned", review)
     terminal.say_written(labels, review, report)
     terminal.say(
         f"Next: open {report}. Fill in the column label of {review} for the first items, save it, and run "

@@ -147,7 +147,7 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     names += [name for name, _ in Counter(answers.values()).most_common(MOST)]
     known = {name for name in names if name is not None}
     chances = (
-        {} if labels.found_proba is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
+        {} if labels.proba_or_none is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
     )
     kept = [name for name in dict.fromkeys(names) if name in known][: max(MOST, len(labels.tied_classes(n)))]
     candidates, others = group_answers(votes.panel, kept, answers, chances)

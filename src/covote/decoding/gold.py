@@ -156,7 +156,7 @@ def with_gold(
     found = np.where(answered, (labels.index if held_out is None else held_out)[rows], -1)
     expected = variance = math.nan
     doubtful = False
-    if labels.found_evidence is not None:
+    if labels.evidence_or_none is not None:
         confidence = labels.confidence[rows][found >= 0].astype(np.float64)
         expected, variance = float(confidence.sum()), float((confidence * (1 - confidence)).sum())
         doubtful = _more_doubtful(labels, rows)

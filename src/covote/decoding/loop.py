@@ -213,7 +213,7 @@ class Fitted:
 
 def _lacks_confidence(labels: Labels) -> bool:
     """Whether labels have evidence, but no confidence: scores of your own decoder are no probabilities."""
-    return labels.found_evidence is not None and bool(np.isnan(labels.confidence).all())
+    return labels.evidence_or_none is not None and bool(np.isnan(labels.confidence).all())
 
 
 def fit(parts: Parts, decoder: Decoder, wanted: DecodeOptions = DecodeOptions()) -> Fitted:

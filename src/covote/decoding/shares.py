@@ -68,7 +68,7 @@ def elect(rows: AnswerPatterns, vote: Shares, with_evidence: bool) -> Labels:
     if not with_evidence:
         return found
     confidence = np.full(len(rows), np.nan)  # nothing was learned
-    return replace(found, found_evidence=evidence_of(rows, vote, index, tied, confidence))
+    return replace(found, evidence_or_none=evidence_of(rows, vote, index, tied, confidence))
 
 
 def ties_of(best: NDArray[np.bool_]) -> Ties:

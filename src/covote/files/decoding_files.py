@@ -186,13 +186,13 @@ def decode_file(
     return outcome
 
 
-def _assumed(given: Panel | str | os.PathLike[str], found: Panel) -> list[str]:
+def _assumed(panel_option: Panel | str | os.PathLike[str], found: Panel) -> list[str]:
     """Return notes on what is assumed about the panel."""
-    if given == "all":
+    if panel_option == "all":
         return [
             f"every expert is assumed to know every class ({_sizes(found)}); say who knows what with --panel"
         ]
-    if given == "infer":
+    if panel_option == "infer":
         return [
             f"every expert is assumed to know exactly the labels they gave in this file ({_sizes(found)})"
         ]

@@ -143,8 +143,8 @@ class Outcome:
     def agreement(self) -> Agreement:
         """How the experts' answers compare with the labels; no pairs of classes beyond 1,000 classes."""
         found = Agreement.empty(self.panel, pairs=len(self.panel.classes) <= MOST_PAIRS)
-        given = np.flatnonzero(self.labels.evidence.status == GIVEN)
-        found.add(self.votes, given, self.labels.index[given])
+        gold_rows = np.flatnonzero(self.labels.evidence.status == GIVEN)
+        found.add(self.votes, gold_rows, self.labels.index[gold_rows])
         return found
 
     @property
@@ -179,13 +179,13 @@ class Outcome:
         ]
 
 
-def percent(part: float, whole: float = 1.0) -> str:
+def percent(part: float, total: float = 1.0) -> str:
     """Return a share as text; 0% and 100% are exact.
 
     >>> percent(999_999, 1_000_000), percent(1, 1_000_000), percent(2, 2)
     ('>99.9%', '<0.1%', '100%')
     """
-    share = 100 * part / whole if whole else 0.0
+    share = 100 * part / total if total else 0.0
     if share in (0.0, 100.0):
         return f"{share:.0f}%"
     return "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"

@@ -183,8 +183,8 @@ def first_items(votes: Votes, labels: Labels, most: int) -> list[ReviewItem]:
 
 def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
-    one = votes.part(n, n + 1)
-    ragged = one.ragged
+    own_votes = votes.part(n, n + 1)
+    ragged = own_votes.ragged
     return ReviewItem(
         item=item,
         label=classes[labels.index[n]],
@@ -195,7 +195,7 @@ def _review_item(votes: Votes, labels: Labels, n: int, item: Any) -> ReviewItem:
         violations=int(evidence.violations[n]),
         status=STATUSES[evidence.status[n]],
         answers={
-            votes.panel.names[i]: one.label_name(int(v))
+            votes.panel.names[i]: own_votes.label_name(int(v))
             for i, v in zip(ragged.expert.tolist(), ragged.label.tolist(), strict=True)
         },
     )
@@ -217,7 +217,7 @@ def review_batch(votes: Votes, labels: Labels, *, sheet: bool = False) -> pa.Rec
     """
     evidence = labels.evidence
     classes = text_array(map(str, labels.panel.classes))
-    likely = sheet and labels.found_proba is not None
+    likely = sheet and labels.proba_or_none is not None
     columns = {
         "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
         "label": dictionary_of(
@@ -242,9 +242,9 @@ def _with_percent(labels: Labels) -> pa.Array:
 
     For an item without a label, the most probable class is among them even if nobody has named it.
     """
-    assert labels.found_proba is not None
-    percent = np.clip(np.rint(100 * labels.found_proba), 0, 99).astype(np.int64)
-    percent[labels.found_proba >= 1] = 100
+    assert labels.proba_or_none is not None
+    percent = np.clip(np.rint(100 * labels.proba_or_none), 0, 99).astype(np.int64)
+    percent[labels.proba_or_none >= 1] = 100
     names = [*map(str, labels.panel.classes)]
     best = labels.tied_indices(np.arange(len(labels)))
     others = [
@@ -253,7 +253,7 @@ def _with_percent(labels: Labels) -> pa.Array:
             best, labels.tied.tolist(), labels.runner_up_index.tolist(), strict=True
         )
     ]
-    likeliest = labels.found_proba.argmax(axis=1)
+    likeliest = labels.proba_or_none.argmax(axis=1)
     first = np.where(labels.index >= 0, labels.index, likeliest)
     listed = [
         [k for k in dict.fromkeys([label, *some]) if k >= 0]

@@ -78,8 +78,8 @@ def read_gold(
         )
     if source.untyped:
         # The items of a file without types are integers if all are written as such.
-        whole = [found for found in map(whole_ids, ids) if found is not None]
-        ids = whole if len(whole) == len(ids) else ids
+        integers = [found for found in map(whole_ids, ids) if found is not None]
+        ids = integers if len(integers) == len(ids) else ids
     gold: dict[Any, Name] = {}
     names = (name for some in ids for name in some.to_pylist())
     for row, name, known_class in zip(numbers, names, labels, strict=True):

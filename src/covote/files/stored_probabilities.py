@@ -119,9 +119,9 @@ def with_probabilities(
     """
     panel = _panel_with(votes.panel, name, stored, more_classes)
     i = panel.expert_index(name)
-    ids = [] if votes.ids is None else [_plain(one) for one in votes.ids]
+    ids = [] if votes.ids is None else [_plain(value) for value in votes.ids]
     ids = ids or list(range(len(votes)))
-    place = {str(one): n for n, one in enumerate(ids)}
+    place = {str(value): n for n, value in enumerate(ids)}
     new = [item for item in stored.items if item not in place]
     place |= {item: len(ids) + n for n, item in enumerate(new)}
     size, owner, member = len(ids) + len(new), *np.nonzero(panel.knows)
@@ -132,11 +132,12 @@ def with_probabilities(
         )
     columns = np.full((size, len(panel)), NOT_ASKED, dtype=np.int64)
     probability = np.full((size, len(owner)), np.nan, dtype=np.float32)
-    before = np.array([panel.expert_index(one) for one in votes.panel.names])
+    before = np.array([panel.expert_index(expert) for expert in votes.panel.names])
     dense = votes.to_dense().by_expert
     assert dense is not None
     if (
-        dense[[votes.panel.expert_index(one) for one in votes.panel.names if one == name]] != NOT_ASKED
+        dense[[votes.panel.expert_index(expert) for expert in votes.panel.names if expert == name]]
+        != NOT_ASKED
     ).any():
         raise InputError(
             f"expert {name!r} has answers and a table of probabilities; call one of them otherwise"
@@ -147,11 +148,11 @@ def with_probabilities(
         classes = np.isin(member, np.flatnonzero(votes.panel.knows[votes.panel.expert_index(expert)]))
         probability[: len(votes), np.flatnonzero(mine & classes)] = soft
     # The table: its columns in the order of the panel, its rows at their items.
-    index = {str(one): k for k, one in enumerate(panel.classes)}
-    order = np.argsort([index[one] for one in stored.classes])
+    index = {str(label): k for k, label in enumerate(panel.classes)}
+    order = np.argsort([index[label] for label in stored.classes])
     rows = np.array([place[item] for item in stored.items], dtype=np.intp)
     answered = stored.probability.max(axis=1) > 0
-    known = np.sort([index[one] for one in stored.classes])
+    known = np.sort([index[label] for label in stored.classes])
     inside = stored.probability[:, order][answered]
     columns[rows[answered], i] = known[inside.argmax(axis=1)]
     probability[np.ix_(rows[answered], np.flatnonzero(owner == i))] = np.minimum(inside, 1)
@@ -164,10 +165,10 @@ def _plain(value: Any) -> Any:
 
 def _panel_with(panel: Panel, name: Name, stored: StoredProbabilities, more_classes: bool) -> Panel:
     """Return the panel in which the expert knows the classes of the table."""
-    known = {str(one) for one in panel.classes}
-    added = [one for one in stored.classes if one not in known] if more_classes else []
+    known = {str(label) for label in panel.classes}
+    added = [label for label in stored.classes if label not in known] if more_classes else []
     classes = [*panel.classes, *added]
-    mine = [str(one) in set(stored.classes) for one in classes]
+    mine = [str(label) in set(stored.classes) for label in classes]
     knows = np.zeros((len(panel), len(classes)), dtype=bool)
     knows[:, : len(panel.classes)] = panel.knows
     if name in panel.names:

@@ -100,45 +100,49 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     votes = file.examine()
     notes.append(f"sheet {answered!r}: {len(votes):,} items")
     others = {name: rows for name, rows in sheets.items() if name != answered}
-    silent = unanswered(votes)[0]
-    unknown = file.problems.unknown_names(silent)
+    without_answer = unanswered(votes)[0]
+    unknown = file.problems.unknown_names(without_answer)
     place, meanings = _other_names(others, [*unknown], panel)
     if meanings:
         found = some_of([f"{old!r} is {str(new)!r}" for old, new in meanings.items()])
         notes.append(f"other names, in sheet {place!r}: {found}")
-    spelled = {old: new for old, new in unknown.items() if new is not None and old not in meanings}
-    shortened = _shortened([name for name in unknown if name not in (*meanings, *spelled)], silent, panel)
-    spelled |= shortened
-    if shortened:
-        found = some_of([f"{old!r} is {str(new)!r}" for old, new in shortened.items()])
+    corrections = {old: new for old, new in unknown.items() if new is not None and old not in meanings}
+    short_forms = _short_forms(
+        [name for name in unknown if name not in (*meanings, *corrections)], without_answer, panel
+    )
+    corrections |= short_forms
+    if short_forms:
+        found = some_of([f"{old!r} is {str(new)!r}" for old, new in short_forms.items()])
         notes.append(f"last names and numbers: {found}")
-    if spelled.keys() - shortened:
-        found = some_of([f"{old!r} as {new!r}" for old, new in spelled.items() if old not in shortened])
+    if corrections.keys() - short_forms:
+        found = some_of([f"{old!r} as {new!r}" for old, new in corrections.items() if old not in short_forms])
         notes.append(f"read as misspelt: {found}")
 
     rest = {name: rows for name, rows in rest.items() if name not in (answered, place)}
-    golden = gold_sheet(rest)
+    gold_name = gold_sheet(rest)
     head = sheets[answered][heading_row(sheets[answered])]
-    column = next((name for name in head if is_called(name, GOLD)), None) if golden is None else None
-    if golden is not None:
-        notes.append(f"gold items: sheet {golden!r}")
+    column = next((name for name in head if is_called(name, GOLD)), None) if gold_name is None else None
+    if gold_name is not None:
+        notes.append(f"gold items: sheet {gold_name!r}")
     elif column is not None:
         notes.append(f"gold items: column {column!r}")
-    elif classed := [name for name in file.columns.unknown_columns if name not in (*meanings, *spelled)]:
-        named = some_of([*map(repr, classed)])
+    elif class_columns := [
+        name for name in file.columns.unknown_columns if name not in (*meanings, *corrections)
+    ]:
+        named = some_of([*map(repr, class_columns)])
         notes.append(f"gold items: none (if {named} holds known classes, call the column Truth)")
     else:
         notes.append("gold items: none (a column Truth, or a sheet with two columns, would give some)")
-    left_out = [name for name in unknown if name not in (*meanings, *spelled, column)]
-    if left_out:
+    dropped_names = [name for name in unknown if name not in (*meanings, *corrections, column)]
+    if dropped_names:
         notes.append(
-            f"not in sheet {knows!r}, so left out: {some_of([*map(repr, left_out)])}; a sheet with two "
+            f"not in sheet {knows!r}, so left out: {some_of([*map(repr, dropped_names)])}; a sheet with two "
             f"columns, the name as written and the name in {knows!r}, would say what they mean"
         )
-    unread = [name for name in rest if name != golden]
-    notes += [f"not read: {some_of([*map(repr, unread)])}"] if unread else []
-    reading = ReadOptions(unknown="drop", gold_column=column, rename=meanings | spelled)
-    gold = answers if column is not None else None if golden is None else f"{path}#{golden}"
+    other_sheets = [name for name in rest if name != gold_name]
+    notes += [f"not read: {some_of([*map(repr, other_sheets)])}"] if other_sheets else []
+    reading = ReadOptions(unknown="drop", gold_column=column, rename=meanings | corrections)
+    gold = answers if column is not None else None if gold_name is None else f"{path}#{gold_name}"
     return Workbook(panel, answers, gold, reading, tuple(notes))
 
 
@@ -189,27 +193,27 @@ def _other_names(
 
     It has the names of the panel in a column, and other names, each once, in another column.
     """
-    written = {fold_accents(name): name for name in unknown}
+    unknown_by_text = {fold_accents(name): name for name in unknown}
     known = {fold_accents(str(name)): name for name in (*panel.names, *panel.classes)}
     place, best = None, dict[str, Name]()
     for sheet, rows in sheets.items():
         body = [[fold_accents(cell) for cell in row] for row in rows[heading_row(rows) + 1 :]]
         for other, own in permutations(range(len(rows[0])), 2):
             pairs = [(row[other], row[own]) for row in body if row[other] and row[own] in known]
-            found = {written[old]: known[new] for old, new in pairs if old in written}
+            found = {unknown_by_text[old]: known[new] for old, new in pairs if old in unknown_by_text}
             once = len({old for old, _ in pairs}) == len(pairs)
             if once and 2 * len(found) >= len(pairs) and len(found) > len(best):
                 place, best = sheet, found
     return place, best
 
 
-def _shortened(unknown: Sequence[str], silent: Sequence[Name], panel: Panel) -> dict[str, Name]:
+def _short_forms(unknown: Sequence[str], without_answer: Sequence[Name], panel: Panel) -> dict[str, Name]:
     """Return what unknown names are short or long for: last names, and classes with or without their number.
 
     An expert who has answers is not meant by another name, so only those in `silent` are.
     """
     meant: dict[str, list[Name]] = {}
-    for name in silent:
+    for name in without_answer:
         meant.setdefault(fold_accents(without_titles(str(name)).split()[-1]), []).append(name)
     for name in panel.classes:
         number, text = _parts(str(name))

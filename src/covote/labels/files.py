@@ -24,7 +24,7 @@ WHAT = "file of labels"
 """What messages call the file."""
 
 
-def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+def columns_for_file(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> pa.RecordBatch:
     """Return the columns for a file of some kind ("parquet", "csv", "json" or "xlsx").
 
     CSV files and spreadsheets are for people: by default they have the columns of `FOR_PEOPLE`, and the
@@ -44,7 +44,7 @@ def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> 
 
 def save(labels: Labels, path: str | os.PathLike[str], columns: Sequence[str] | None) -> None:
     """Write labels to a file; see :meth:`covote.Labels.save`."""
-    batch = written(labels, output_format(path, WHAT), columns)
+    batch = columns_for_file(labels, output_format(path, WHAT), columns)
     with open_writer(path, WHAT, repeating=batch.schema.names[1:]) as writer:
         writer.write_batch(batch)
 
@@ -112,6 +112,6 @@ def load(path: str | os.PathLike[str], panel: Panel | None) -> Labels:
     tied = np.zeros(len(label), bool) if evidence is None else (evidence.status == TIED)
     column = pa.chunked_array([batch.column("item") for batch in batches], None if batches else pa.string())
     ids = item_ids(column, f"{source.path}, ")
-    whole = whole_ids(ids) if source.untyped else None
+    integers = whole_ids(ids) if source.untyped else None
     ties = Ties(np.zeros(int(tied.sum()) + 1, np.int64), np.empty(0, np.int64))
-    return Labels(panel, label, tied, ties, evidence, ids if whole is None else whole)
+    return Labels(panel, label, tied, ties, evidence, ids if integers is None else integers)

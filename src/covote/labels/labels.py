@@ -147,12 +147,12 @@ class Labels:
     panel: Panel
     index: NDArray[Any]
     tied: NDArray[np.bool_]
-    found_ties: Ties | Callable[[], Ties] = NO_TIES
-    found_evidence: Evidence | None = None
+    lazy_ties: Ties | Callable[[], Ties] = NO_TIES
+    evidence_or_none: Evidence | None = None
     ids: Any = None
     start: int = 0
     gold: GoldScore | None = None
-    found_proba: NDArray[np.float32] | None = None
+    proba_or_none: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -181,7 +181,7 @@ class Labels:
     @cached_property
     def ties(self) -> Ties:
         """The classes that share the best score, for the tied items."""
-        return self.found_ties() if callable(self.found_ties) else self.found_ties
+        return self.lazy_ties() if callable(self.lazy_ties) else self.lazy_ties
 
     @cached_property
     def _tie_places(self) -> NDArray[np.int64]:
@@ -191,12 +191,12 @@ class Labels:
     @property
     def evidence(self) -> Evidence:
         """The evidence for all labels."""
-        if self.found_evidence is None:
+        if self.evidence_or_none is None:
             raise InputError(
                 "these labels were decoded without evidence; decode with evidence=True for confidence, "
                 "margin, runner-up, violations and status"
             )
-        return self.found_evidence
+        return self.evidence_or_none
 
     @property
     def confidence(self) -> NDArray[np.float32]:
@@ -210,9 +210,9 @@ class Labels:
         The label's probability is its confidence. The label need not be the most likely class: the method
         decides, by default mostly by the authority vote.
         """
-        if self.found_proba is None:
+        if self.proba_or_none is None:
             raise InputError("these labels were decoded without probabilities; decode with proba=True")
-        return self.found_proba
+        return self.proba_or_none
 
     @property
     def margin(self) -> NDArray[np.float32]:
@@ -290,11 +290,11 @@ class Labels:
         tied = self.tied[rows]
         if len(self.ties.classes):
             ties = self.ties.take(self._tie_places[rows[tied]])
-        evidence = self.found_evidence
+        evidence = self.evidence_or_none
         if evidence is not None:
             evidence = Evidence(*(values[rows] for values in evidence))
-        proba = None if self.found_proba is None else self.found_proba[rows]
-        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, found_proba=proba)
+        proba = None if self.proba_or_none is None else self.proba_or_none[rows]
+        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, proba_or_none=proba)
 
     def with_proba(self, table: NDArray[Any]) -> Labels:
         """Return the labels with the probabilities of all classes (items x classes).
@@ -311,7 +311,7 @@ class Labels:
         factor = np.divide(1 - confidence, rest, out=np.zeros(len(rows)), where=~few)
         table[rows] *= factor[:, None]
         table[rows, own] = np.where(few, 1.0, confidence)
-        return replace(self, found_proba=table.astype(np.float32))
+        return replace(self, proba_or_none=table.astype(np.float32))
 
     def with_confidence(self, proba: NDArray[Any]) -> Labels:
         """Return the labels with a confidence: the probability of the label; without one, of the best class.
@@ -323,7 +323,7 @@ class Labels:
         status = self.evidence.status.copy()
         status[(status == AGREED) & (own < most)] = CONFLICT
         evidence = self.evidence._replace(confidence=own.astype(np.float32), status=status)
-        return replace(self, found_evidence=evidence)
+        return replace(self, evidence_or_none=evidence)
 
     def with_given(self, rows: NDArray[Any], truth: NDArray[Any], gold: GoldScore) -> Labels:
         """Return labels in which the items at `rows` have their known class."""
@@ -332,7 +332,7 @@ class Labels:
         ties = self.ties
         if len(ties.classes):
             ties = ties.take(self._tie_places[tied])
-        evidence, proba = self.found_evidence, self.found_proba
+        evidence, proba = self.evidence_or_none, self.proba_or_none
         if evidence is not None:
             evidence = Evidence(*map(np.copy, evidence))
             evidence.confidence[rows], evidence.margin[rows] = 1, np.nan
@@ -345,10 +345,10 @@ class Labels:
             self,
             index=index,
             tied=tied,
-            found_ties=ties,
-            found_evidence=evidence,
+            lazy_ties=ties,
+            evidence_or_none=evidence,
             gold=gold,
-            found_proba=proba,
+            proba_or_none=proba,
         )
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
@@ -365,8 +365,10 @@ class Labels:
         import pyarrow as pa
 
         batch = self.to_batch()
-        whole = [pa.types.is_dictionary(c.type) and pa.types.is_integer(c.type.value_type) for c in batch]
-        columns = [c.dictionary_decode() if w else c for c, w in zip(batch, whole, strict=True)]
+        is_integer = [
+            pa.types.is_dictionary(c.type) and pa.types.is_integer(c.type.value_type) for c in batch
+        ]
+        columns = [c.dictionary_decode() if w else c for c, w in zip(batch, is_integer, strict=True)]
         return pa.table(columns, names=batch.schema.names)
 
     def arrow_columns(self) -> dict[str, pa.Array]:
@@ -447,7 +449,7 @@ class Labels:
 
     def _repr_html_(self) -> str:
         few = self[: min(len(self), SHOWN)]
-        if self.found_evidence is None:
+        if self.evidence_or_none is None:
             columns = {"item": few.items.tolist(), "label": few.value.tolist()}
         else:
             found = few.arrow_columns()
@@ -478,11 +480,11 @@ def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
     if len(parts) == 1:
         return replace(parts[0], ids=ids, start=start)
     evidence = None
-    if parts[0].found_evidence is not None:
+    if parts[0].evidence_or_none is not None:
         evidence = Evidence(*map(np.concatenate, zip(*(part.evidence for part in parts), strict=True)))
     sizes = np.concatenate([np.diff(part.ties.start) for part in parts])
     scores = [part.gold for part in parts if part.gold is not None]
-    tables = [part.found_proba for part in parts if part.found_proba is not None]
+    tables = [part.proba_or_none for part in parts if part.proba_or_none is not None]
     return Labels(
         parts[0].panel,
         np.concatenate([part.index for part in parts]),

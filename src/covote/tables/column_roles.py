@@ -96,21 +96,21 @@ def common_column(names: Sequence[str], common: Sequence[str]) -> str | None:
     >>> common_column(["text", "ID"], ("item", "task", "id"))
     'ID'
     """
-    for wanted in common:
-        exact = [name for name in names if name == wanted]
-        for name in exact or [name for name in names if name.strip().lower() == wanted]:
+    for candidate in common:
+        exact = [name for name in names if name == candidate]
+        for name in exact or [name for name in names if name.strip().lower() == candidate]:
             return name
     return None
 
 
-def id_column(names: Sequence[str], wanted: str | None = None) -> str | None:
+def id_column(names: Sequence[str], option: str | None = None) -> str | None:
     """Return the column that names the items: the one asked for, or one called item, task or id."""
-    return wanted or common_column(names, (*COMMON_NAMES[0], "id"))
+    return option or common_column(names, (*COMMON_NAMES[0], "id"))
 
 
 def find_columns(
     names: list[str],
-    given: Sequence[str | None],
+    column_options: Sequence[str | None],
     matchers: tuple[Matcher, Matcher] | None,
     head: Callable[[], pa.Table],
 ) -> ColumnRoles:
@@ -124,7 +124,7 @@ def find_columns(
             "this is a file of labels, as covote writes them; give the answers (item, expert, label) that "
             "they came from"
         )
-    chosen = _checked(names, given)
+    chosen = _checked(names, column_options)
     common = [
         c or next((name for name in known if name in names), None)
         for c, known in zip(chosen, COMMON_NAMES, strict=True)
@@ -160,16 +160,16 @@ def _named_like_columns(
     return share_of(column, classes) > share_of(column, experts)
 
 
-def item_column(names: list[str], head: Callable[[], pa.Table], wanted: str | None = None) -> str | None:
+def item_column(names: list[str], head: Callable[[], pa.Table], option: str | None = None) -> str | None:
     """Return the column of the items: the one asked for, by its name, or the only one possible."""
-    common = common_column(names, ([wanted] if wanted else []) + [*COMMON_NAMES[0]])
+    common = common_column(names, ([option] if option else []) + [*COMMON_NAMES[0]])
     return common or _item(names, head)
 
 
-def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
+def _checked(names: list[str], column_options: Sequence[str | None]) -> list[str | None]:
     """Return the columns that were named; case and blanks are ignored where that is unambiguous."""
     found: list[str | None] = []
-    for name in given:
+    for name in column_options:
         if name is not None and name not in names:
             near = [other for other in names if fold_accents(other) == fold_accents(name)]
             if len(near) != 1:

@@ -92,7 +92,7 @@ class ReadOptions:
     @classmethod
     def of(cls, reading: ReadOptions | None, options: Mapping[str, Any]) -> ReadOptions:
         """Return a reading with some options changed, which are keywords of another function."""
-        known = [one.name for one in fields(cls)]
+        known = [field.name for field in fields(cls)]
         unknown = [name for name in options if name not in known]
         if unknown:
             raise TypeError(f"unexpected keyword {unknown[0]!r}; tables are read with {', '.join(known)}")
@@ -129,10 +129,10 @@ class ReadOptions:
         if self.rename is None:
             return {}
         if isinstance(self.rename, Mapping):
-            given, place = {str(old): new for old, new in self.rename.items()}, ""
+            mapping, place = {str(old): new for old, new in self.rename.items()}, ""
         else:
-            given, place = _renames_in(self.rename, is_known), f"{self.rename}: "
-        found = {old: None if new is None or str(new).strip() == "" else new for old, new in given.items()}
+            mapping, place = _renames_in(self.rename, is_known), f"{self.rename}: "
+        found = {old: None if new is None or str(new).strip() == "" else new for old, new in mapping.items()}
         wrong = [
             f"{str(new)[:60]!r} (for {old[:60]!r})"
             for old, new in found.items()
@@ -152,9 +152,9 @@ def _renames_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] | 
     rows = without_empty(read_cells(path))
     wrong = [f"row {n} has {_cells(row)}" for n, row in enumerate(rows, start=1) if not _is_pair(row)]
     if not rows or wrong or max(map(len, rows)) < 2:
-        said = "; ".join(wrong[:5]) or ("it has no rows" if not rows else "it has one column")
+        problem = "; ".join(wrong[:5]) or ("it has no rows" if not rows else "it has one column")
         raise InputError(
-            f"{path}: {said}; a file of names has two columns: the name as written, the name in the panel"
+            f"{path}: {problem}; a file of names has two columns: the name as written, the name in the panel"
         )
     pairs = [(row[0], row[1] if len(row) > 1 else "") for row in rows]
     first, meaning = pairs[0]

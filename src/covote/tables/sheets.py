@@ -249,22 +249,22 @@ def write_sheet(
     from xlsxwriter.exceptions import XlsxWriterException
 
     as_text = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    written = [[_written(value) for value in row] for row in rows]
+    cells = [[_cell_value(value) for value in row] for row in rows]
     # In memory: an archive that a full disk cuts off would complain when it is closed for the second time.
     packed = io.BytesIO()
     book = xlsxwriter.Workbook(packed, {**as_text, "in_memory": True})
     page = book.add_worksheet("covote")
-    for number, row in enumerate(written):
+    for number, row in enumerate(cells):
         page.write_row(number, 0, row)
-    if written:
+    if cells:
         page.set_row(0, None, book.add_format({"bold": True}))
         page.freeze_panes(1, 0)
-        page.autofilter(0, 0, len(written) - 1, len(written[0]) - 1)
-    for column in range(len(written[0]) if written else 0):
-        longest = max(len(str(row[column])) for row in written[:_MEASURED] if row[column] is not None)
+        page.autofilter(0, 0, len(cells) - 1, len(cells[0]) - 1)
+    for column in range(len(cells[0]) if cells else 0):
+        longest = max(len(str(row[column])) for row in cells[:_MEASURED] if row[column] is not None)
         page.set_column(column, column, min(max(longest, 6) + 2, _WIDEST))
     for place, (name, listed) in enumerate((choices or {}).items()):
-        _offer(book, page, place, written[0].index(name), len(written), listed)
+        _offer(book, page, place, cells[0].index(name), len(cells), listed)
     try:
         book.close()
     except XlsxWriterException as error:
@@ -282,7 +282,7 @@ def _offer(book: Any, page: Any, place: int, column: int, rows: int, listed: Seq
     page.data_validation(1, column, max(rows - 1, 1), column, {"validate": "list", "source": source})
 
 
-def _written(value: Any) -> Any:
+def _cell_value(value: Any) -> Any:
     """Return a value as it is written to a cell."""
     if isinstance(value, str):
         if _CONTROL.search(value):

@@ -147,13 +147,13 @@ class StoredAnswers:
             names = "SELECT json_group_array(name) FROM items WHERE position >= ? AND position < ?"
             checksum.update(str(self._value(names, *span)).encode())
             for (key,) in self._db.execute("SELECT id FROM experts ORDER BY id").fetchall():
-                said = self._db.execute(
+                answers = self._db.execute(
                     "SELECT json_group_array(item), json_group_array(label), "
                     "group_concat(hex(coalesce(probabilities, ''))) "
                     "FROM answers WHERE expert = ? AND item >= ? AND item < ?",
                     (key, *span),
                 ).fetchone()
-                checksum.update(repr(said).encode())
+                checksum.update(repr(answers).encode())
         return checksum.hexdigest()
 
     @contextmanager
@@ -294,8 +294,8 @@ def votes_schema(path: Path) -> tuple[pa.Schema, int]:
 
 def _schema(file: StoredAnswers) -> pa.Schema:
     names = pa.dictionary(pa.int32(), pa.string())
-    whole = file.numbered()
-    columns = {"item": pa.int64() if whole else pa.string(), "expert": names, "label": names}
+    integer_names = file.numbered()
+    columns = {"item": pa.int64() if integer_names else pa.string(), "expert": names, "label": names}
     experts = file.experts()
     if any(map(file.has_probabilities, experts)):
         columns["probabilities"] = pa.list_(pa.float32())
@@ -310,24 +310,24 @@ def read_votes(path: Path) -> Iterator[pa.RecordBatch]:
     with closing(StoredAnswers(path)) as file:
         experts = file.experts()
         schema = _schema(file)
-        whole, soft = schema.field("item").type == pa.int64(), "probabilities" in schema.names
+        integer_names, soft = schema.field("item").type == pa.int64(), "probabilities" in schema.names
         place = {name: k for k, name in enumerate(dict.fromkeys(chain.from_iterable(experts.values())))}
         voters = pa.array(map(str, experts), pa.string())
         classes = pa.array([*map(str, place), _NONE], pa.string())
         for start in range(0, len(file), STEP):
             names = file.items(start, start + STEP)
-            items = pa.array(names if whole else list(map(str, names)), schema.field("item").type)
-            said = np.empty((len(experts), len(names)), dtype=np.int32)
+            items = pa.array(names if integer_names else list(map(str, names)), schema.field("item").type)
+            label_codes = np.empty((len(experts), len(names)), dtype=np.int32)
             for i, (name, knows) in enumerate(experts.items()):
                 # Behind the classes, the codes of "none of mine" (-2) and of no answer (-1).
                 codes = np.array([*map(place.__getitem__, knows), len(place), NOT_ASKED], dtype=np.int32)
                 label = file.labels(name, start, start + len(names))
-                said[i] = codes[np.where(label == NO_ANSWER, NOT_ASKED, label)]
-            at, who = np.nonzero(said.T >= 0)
+                label_codes[i] = codes[np.where(label == NO_ANSWER, NOT_ASKED, label)]
+            at, who = np.nonzero(label_codes.T >= 0)
             columns = {
                 "item": items.take(pa.array(at)),
                 "expert": pa.DictionaryArray.from_arrays(pa.array(who, pa.int32()), voters),
-                "label": pa.DictionaryArray.from_arrays(pa.array(said[who, at]), classes),
+                "label": pa.DictionaryArray.from_arrays(pa.array(label_codes[who, at]), classes),
             }
             if soft:
                 probabilities = [

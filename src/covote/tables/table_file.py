@@ -134,7 +134,7 @@ class TableFile:
                 )
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
-            elif exports and formats.DATASET in (self.schema.metadata or {}):
+            elif exports and self.kind == "parquet" and formats.DATASET in (self.schema.metadata or {}):
                 export = formats.from_parquet(self._place, self.schema)
             if export is not None and self.kind != "export":
                 self._take(export)

@@ -121,11 +121,11 @@ class TableWriter:
 
     def _flush(self) -> None:
         """Write the waiting rows as one row group."""
-        one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
+        group = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
         self._waiting, self._rows = [], 0
         # Parquet keeps time zones only in Arrow's schema, which would make coded names categories.
-        times = pa.types.is_temporal(one.schema.field(0).type)
-        batch = one if self._kind == "parquet" and not times else _dense(one)
+        is_temporal = pa.types.is_temporal(group.schema.field(0).type)
+        batch = group if self._kind == "parquet" and not is_temporal else _dense(group)
         if self._kind == "csv":
             _warn_of_formulas(batch)
         if self._writer is None:
@@ -147,12 +147,12 @@ class TableWriter:
         import pyarrow.parquet as pq
 
         # Integer ids are stored as differences, which are small if items are in order.
-        whole = pa.types.is_integer(schema.field(0).type)  # the items
+        integer_ids = pa.types.is_integer(schema.field(0).type)  # the items
         return pq.ParquetWriter(
             str(self._path),
             schema,
             use_dictionary=[name for name in schema.names if name in self._repeating],
-            column_encoding={"item": "DELTA_BINARY_PACKED"} if whole else None,
+            column_encoding={"item": "DELTA_BINARY_PACKED"} if integer_ids else None,
             write_statistics=["item"],
             store_schema=not any(map(pa.types.is_dictionary, schema.types)),
         )
@@ -255,7 +255,7 @@ def _warn_of_formulas(batch: pa.RecordBatch) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             continue
-        formula, number = (pc.match_substring_regex(column, one) for one in (_FORMULA, _NUMBER))
+        formula, number = (pc.match_substring_regex(column, pattern) for pattern in (_FORMULA, _NUMBER))
         found = column.filter(pc.and_not(formula, number))
         if len(found):
             warnings.warn(

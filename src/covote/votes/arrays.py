@@ -105,12 +105,12 @@ def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
             "one per expert of the panel"
         )
     if votes.dtype.kind == "f":
-        whole = np.where(np.isnan(votes), NOT_ASKED, votes)
-        wrong = np.argwhere((whole != np.floor(whole)) | np.isinf(whole))
+        indices = np.where(np.isnan(votes), NOT_ASKED, votes)
+        wrong = np.argwhere((indices != np.floor(indices)) | np.isinf(indices))
         if len(wrong):
             n, i = wrong[0]
             raise InputError(f"item {n}, expert {panel.names[i]!r}: {votes[n, i]} is not a class index")
-        votes = whole.astype(np.int64)
+        votes = indices.astype(np.int64)
     if votes.dtype.kind not in "iu":
         raise InputError(
             f"votes of type {votes.dtype} are not class indices; for names use Votes.from_table(...)"
@@ -237,14 +237,14 @@ def as_ragged(votes: Votes) -> Votes:
     assert votes.by_expert is not None
     start, stop = votes.start, votes.stop
     dense = np.ascontiguousarray(votes.by_expert[:, start:stop].T)
-    asked = dense != NOT_ASKED
-    counts = np.count_nonzero(asked, axis=1)
+    has_answer = dense != NOT_ASKED
+    counts = np.count_nonzero(has_answer, axis=1)
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     experts = np.arange(len(votes.panel), dtype=smallest_int(len(votes.panel)))
-    expert, label = np.broadcast_to(experts, dense.shape)[asked], dense[asked]
+    expert, label = np.broadcast_to(experts, dense.shape)[has_answer], dense[has_answer]
     vote = per_class = starts = None
     if votes.vote_probability is not None:
-        vote = frozen(votes.vote_probability[:, start:stop].T[asked])
+        vote = frozen(votes.vote_probability[:, start:stop].T[has_answer])
     if votes.class_probability is not None:
         starts, row = gather(votes.panel.layout.known.start, expert)
         item = np.repeat(np.arange(start, stop), counts)

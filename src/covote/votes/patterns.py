@@ -227,7 +227,7 @@ def merged(parts: Iterable[AnswerPatterns | None]) -> Votes | None:
     """
     keys, count = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Array, Array]] = []
-    one: AnswerPatterns | None = None
+    last_part: AnswerPatterns | None = None
 
     def together() -> tuple[Array, Array]:
         found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
@@ -238,18 +238,18 @@ def merged(parts: Iterable[AnswerPatterns | None]) -> Votes | None:
     for part in parts:
         if part is None:
             return None
-        one = part
+        last_part = part
         waiting.append((part.keys, part.count))
         if sum(len(more) for more, _ in waiting) > len(keys):
             keys, count = together()
             waiting.clear()
         if len(keys) > MOST:
             return None
-    if one is None:
+    if last_part is None:
         return None
     keys, count = together()
     order = np.argsort(keys)
-    return _bare(one.votes, _unpacked(one.votes.panel, keys[order]), count[order])
+    return _bare(last_part.votes, _unpacked(last_part.votes.panel, keys[order]), count[order])
 
 
 def _bare(votes: Votes, columns: Array, count: Array) -> Votes:

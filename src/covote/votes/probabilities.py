@@ -25,20 +25,20 @@ def checked_probabilities(
     """Return (per vote, per known class), of which at most one is given, in the layout of dense votes."""
     if probabilities is None:
         return None, None
-    given = np.asarray(probabilities, dtype=np.float32)
+    table = np.asarray(probabilities, dtype=np.float32)
     experts, size = columns.shape
     owner, member = np.nonzero(panel.knows)
-    if given.shape == (size, experts, len(panel.classes)):
-        given = given[:, owner, member]
-    if given.shape not in ((size, experts), (size, len(owner))):
+    if table.shape == (size, experts, len(panel.classes)):
+        table = table[:, owner, member]
+    if table.shape not in ((size, experts), (size, len(owner))):
         raise InputError(
-            f"probabilities have shape {given.shape}; give (items, experts) = {(size, experts)}, or (items, "
+            f"probabilities have shape {table.shape}; give (items, experts) = {(size, experts)}, or (items, "
             f"experts, classes), or (items, sum of sizes) = {(size, len(owner))}"
         )
-    per_vote = given.shape[1] == experts
-    asked = columns if per_vote else columns[owner]
-    rows = np.ascontiguousarray(given.T)
-    rows[asked == NOT_ASKED] = 0
+    per_vote = table.shape[1] == experts
+    answers = columns if per_vote else columns[owner]
+    rows = np.ascontiguousarray(table.T)
+    rows[answers == NOT_ASKED] = 0
     wrong = np.argwhere(~((rows >= 0) & (rows <= 1) | np.isnan(rows)).T)
     if len(wrong):
         n, r = wrong[0]

@@ -302,8 +302,8 @@ class Reader:
 
         positions, ids = self._items.positions(), None if self._unnamed else self._items.ids
         if untyped and ids is not None and len(ids):
-            whole = whole_ids(ids)
-            ids = ids if whole is None else whole
+            integers = whole_ids(ids)
+            ids = ids if integers is None else integers
         if self._matrices:
             size = sum(map(len, self._rows))
             if ids is None or len(ids) == size:
@@ -382,10 +382,10 @@ class Reader:
         after = wrong[np.argmin(row[wrong])]
         before = first[after]
         names = (*self.panel.classes, self.options.none)
-        one, two = (names[max(int(label[p]), -1)] for p in (before, after))
+        earlier, later = (names[max(int(label[p]), -1)] for p in (before, after))
         self.problems.add_fault(
-            f"row {row[after]}: expert {self.panel.names[int(expert[after])]!r} answered {two!r} to item "
-            f"{ids[int(item[after])].as_py()!r}, but {one!r} in row {row[before]}; remove one, or choose "
+            f"row {row[after]}: expert {self.panel.names[int(expert[after])]!r} answered {later!r} to item "
+            f"{ids[int(item[after])].as_py()!r}, but {earlier!r} in row {row[before]}; remove one, or choose "
             f"with duplicates='first' or 'last' (--duplicates first|last){more}"
         )
 

@@ -236,9 +236,9 @@ class Votes:
     @property
     def dense(self) -> NDArray[Any]:
         """The votes as a matrix (items x experts) of class indices."""
-        whole = self.to_dense()
-        assert whole.by_expert is not None
-        return whole.by_expert[:, whole.start : whole.stop].T
+        votes = self.to_dense()
+        assert votes.by_expert is not None
+        return votes.by_expert[:, votes.start : votes.stop].T
 
     @property
     def ragged(self) -> Ragged:

@@ -58,7 +58,7 @@ def labels(votes):
 
 def test_the_least_likely_label_comes_first_and_items_without_one_before_all(labels):
     evidence = labels.evidence._replace(confidence=np.nan_to_num(labels.confidence, nan=0.5))
-    sure = replace(labels, found_evidence=evidence)
+    sure = replace(labels, evidence_or_none=evidence)
     found = most_doubtful(error_probabilities(sure), evidence.margin, evidence.violations)
     assert found.tolist() == in_order(sure)
     assert (

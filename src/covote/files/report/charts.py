@@ -87,8 +87,8 @@ def new_figure(
 
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, **sharing)
-    for one in figure.axes:
-        one.spines[["top", "right"]].set_visible(False)
+    for ax in figure.axes:
+        ax.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 

@@ -83,7 +83,7 @@ def from_file(path: str | os.PathLike[str]) -> Export | None:
             raise FileError(f"{place} is empty: it has no records")
         found = _fitting(OBJECTS, records[0])
         if found is None:
-            names = ", ".join(dict.fromkeys(one.name.partition(" (")[0] for one in OBJECTS.values()))
+            names = ", ".join(dict.fromkeys(tool.name.partition(" (")[0] for tool in OBJECTS.values()))
             raise FileError(f"{place} is none of these: {names}; save a table as .csv, .jsonl or .parquet")
         return _read(found, [(place, records)])
     if ending in (".jsonl", ".ndjson") and place.is_file():
@@ -129,7 +129,7 @@ def _from_folder(folder: Path) -> Export | None:
 def _fitting(formats: Mapping[str, Format], first: Any) -> Format | None:
     if not isinstance(first, Mapping):
         return None
-    return next((one for one in formats.values() if one.fits(first)), None)
+    return next((tool for tool in formats.values() if tool.fits(first)), None)
 
 
 def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Export:

@@ -28,21 +28,21 @@ def read(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
             rows.add(item, user, answers, more=record["fields"], what=f"record {item}")
 
 
-def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+def _responses(by_question: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield user, status and the answer to each question; 2.x groups responses by question, 1.x by user."""
-    if isinstance(given, list):
-        for one in given:
-            answers = {question: response["value"] for question, response in (one["values"] or {}).items()}
-            yield one["user_id"], one.get("status"), answers
+    if isinstance(by_question, list):
+        for entry in by_question:
+            answers = {question: response["value"] for question, response in (entry["values"] or {}).items()}
+            yield entry["user_id"], entry.get("status"), answers
         return
     users: dict[tuple[str, int], tuple[str | None, dict[str, Any]]] = {}
-    for question, responses in given.items():
-        times: Counter[str] = Counter()  # a user's second answer to a question is another answer
-        for one in responses:
-            user = one["user_id"]
-            _, answers = users.setdefault((user, times[user]), (one.get("status"), {}))
-            answers[question] = one["value"]
-            times[user] += 1
+    for question, responses in by_question.items():
+        occurrence: Counter[str] = Counter()  # a user's second answer to a question is another answer
+        for entry in responses:
+            user = entry["user_id"]
+            _, answers = users.setdefault((user, occurrence[user]), (entry.get("status"), {}))
+            answers[question] = entry["value"]
+            occurrence[user] += 1
     for (user, _), (status, answers) in users.items():
         yield user, status, answers
 

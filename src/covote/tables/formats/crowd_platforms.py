@@ -103,16 +103,16 @@ def fits_ground_truth(record: Mapping[str, Any]) -> bool:
 
 def read_ground_truth(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
     """Add the annotations; what a worker said is JSON inside of JSON, one entry for each form element."""
-    for one in records:
-        item = one["datasetObjectId"]
-        for annotation in one["annotations"]:
+    for record in records:
+        item = record["datasetObjectId"]
+        for annotation in record["annotations"]:
             content = annotation["annotationData"]["content"]
             form = json.loads(content) if isinstance(content, str) else content
             rows.add(
                 item,
                 annotation["workerId"],
                 form_answers(form),
-                more=one.get("dataObject"),
+                more=record.get("dataObject"),
                 what=f"object {item}",
             )
 

@@ -41,8 +41,8 @@ class ExportedAnswers:
 
     def count_records(self, records: Iterable[Value]) -> Iterator[Value]:
         """Yield the records, and count them."""
-        for self.record, one in enumerate(records, start=1):
-            yield one
+        for self.record, record in enumerate(records, start=1):
+            yield record
 
     def named(self, *names: Any) -> Any:
         """Return the first name of an item that is there, or else the number of its record."""
@@ -98,21 +98,21 @@ class ExportedAnswers:
 
     def notes(self) -> list[str]:
         """Say what was left out, and that there are several questions."""
-        asked = self._asked()
+        questions = self._asked()
         dropped = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in sorted(self._dropped.items())]
         found = [f"left out: {', '.join(dropped)}"] if dropped else []
-        for question, error in self._unfit.items() if asked else ():
+        for question, error in self._unfit.items() if questions else ():
             found.append(f"left out: the question {question!r} ({str(error).partition(';')[0]})")
-        questions = [*asked, *self._unfit]
-        if len(questions) > 1:
+        every = [*questions, *self._unfit]
+        if len(every) > 1:
             found.append(
-                f"experts answered {len(questions)} questions; choose one with --label: {some_of(questions)}"
+                f"experts answered {len(every)} questions; choose one with --label: {some_of(every)}"
             )
         return found
 
     def _asked(self) -> list[str]:
-        asked = dict.fromkeys(question for _, _, labels, _, _ in self.found for question in labels)
-        return [question for question in asked if question not in self._unfit]
+        questions = dict.fromkeys(question for _, _, labels, _, _ in self.found for question in labels)
+        return [question for question in questions if question not in self._unfit]
 
     def table(self) -> pa.Table | None:
         """Return the answers as a long table; None if there are none.
@@ -120,8 +120,8 @@ class ExportedAnswers:
         Its columns are item, expert, one for each question, label where there is only one question, and
         probability, if every answer has one; then all else that is plain text or a number.
         """
-        asked = self._asked()
-        if not asked:
+        questions = self._asked()
+        if not questions:
             for error in self._unfit.values():
                 raise error
             return None
@@ -132,9 +132,9 @@ class ExportedAnswers:
         _refuse_alike("item", items)
         _refuse_alike("expert", experts)
         columns = {"item": _column(items), "expert": _column(experts)}
-        for question in asked:
+        for question in questions:
             answers = _column([answer.get(question) for answer in labels])
-            if len(asked) + len(self._unfit) == 1:
+            if len(questions) + len(self._unfit) == 1:
                 columns["label"] = answers
             columns[f"{question}_" if question in _TAKEN else question] = answers
         if all(value is not None for value in probabilities):

@@ -82,9 +82,9 @@ def read_min(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> Non
             continue
         names = list(record)
         first, last = names.index("id"), names.index("annotator")
-        asked = [name for name in (names[first:last] if first < last else names) if name not in _AROUND]
-        answers = {name: _chosen(record[name]) for name in asked}
-        data = {name: record[name] for name in names if name not in (*_AROUND, *asked)}
+        questions = [name for name in (names[first:last] if first < last else names) if name not in _AROUND]
+        answers = {name: _chosen(record[name]) for name in questions}
+        data = {name: record[name] for name in names if name not in (*_AROUND, *questions)}
         rows.add(
             record.get("item", record["id"]),
             record["annotator"],

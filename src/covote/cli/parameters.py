@@ -91,7 +91,7 @@ def read_size(text: str) -> int | list[int]:
     return sizes
 
 
-def whole(text: str | int) -> int:
+def integer(text: str | int) -> int:
     """Read a whole number; unlike typer's own error, ours quotes the text."""
     try:
         return int(text)
@@ -101,7 +101,7 @@ def whole(text: str | int) -> int:
 
 def seed(text: str | int) -> int:
     """Read a seed."""
-    value = whole(text)
+    value = integer(text)
     if value < 0:
         raise typer.BadParameter(f"the seed must be 0 or a positive integer, not {value}")
     return value
@@ -194,28 +194,31 @@ def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
 def reads_gold(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command that reads no votes the options that matter for a table of gold items."""
     matter = {f"{_PREFIX}{name}" for name in ("item", "label", "blank", "match", "rename")}
-    return _reads(command, [one for one in _reading_options("How --gold is read") if one.name in matter])
+    return _reads(
+        command,
+        [parameter for parameter in _reading_options("How --gold is read") if parameter.name in matter],
+    )
 
 
 def _reads(command: Callable[..., None], added: list[inspect.Parameter]) -> Callable[..., None]:
-    given = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
-    def reading_first(*args: Any, **kwargs: Any) -> None:
-        values = {one.name.removeprefix(_PREFIX): kwargs.pop(one.name) for one in added}
+    def with_options(*args: Any, **kwargs: Any) -> None:
+        values = {parameter.name.removeprefix(_PREFIX): kwargs.pop(parameter.name) for parameter in added}
         values["blank"] = tuple(values["blank"] or ())
         command(*args, reading=ReadOptions(**values), **kwargs)
 
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in given.parameters.items()
+        for name, parameter in signature.parameters.items()
         if name != "reading"
     ]
     last = [parameter for parameter in own if parameter.name == "as_json"]
-    parameters = [*(one for one in own if one not in last), *added, *last]
-    reading_first.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
-    reading_first.__annotations__ = {one.name: one.annotation for one in parameters}
-    return reading_first
+    parameters = [*(parameter for parameter in own if parameter not in last), *added, *last]
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options
 
 
 _PREFIX = "reading_"  # of the parameters that stand for the fields of a reading
@@ -247,10 +250,10 @@ def _reading_options(group: str) -> list[inspect.Parameter]:
 CLUSTER, WRITTEN = "Cluster", "What else is written"  # groups of options in the help
 PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.")]
 Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
-Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
-OneSize = Annotated[int, typer.Argument(parser=whole, help="Classes that one expert knows (R).")]
+Classes = Annotated[int, typer.Argument(parser=integer, help="Number of classes (K).")]
+OneSize = Annotated[int, typer.Argument(parser=integer, help="Classes that one expert knows (R).")]
 Redundancy = Annotated[
-    int, typer.Option(parser=whole, help="Minimum number of experts who know each pair of classes.")
+    int, typer.Option(parser=integer, help="Minimum number of experts who know each pair of classes.")
 ]
 Effort = Annotated[str, typer.Option(help="How long to search.", **choice("fast", "normal", "max"))]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
@@ -292,7 +295,7 @@ Scheduler = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        parser=whole,
+        parser=integer,
         help="With --engine dask: how many local processes to start (default: one per core).",
         rich_help_panel=CLUSTER,
     ),
