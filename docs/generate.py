@@ -46,9 +46,7 @@ FIRST = """\
 
 ## Shell completion
 
-`covote --install-completion` sets up completion of commands, options and their values for bash, zsh, fish or
-PowerShell. Open a new shell afterwards. `covote --show-completion` prints the script, for example to install
-it for all users.
+`covote --install-completion` sets up completion for bash, zsh, fish or PowerShell; open a new shell afterwards.
 """
 
 
