@@ -46,7 +46,7 @@ FIRST = """\
 
 ## Shell completion
 
-`covote --install-completion` sets up completion for bash, zsh, fish or PowerShell; open a new shell afterwards.
+`covote --install-completion` sets up completion for bash, zsh, fish or PowerShell, from the next shell on.
 """
 
 

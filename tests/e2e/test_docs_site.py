@@ -75,4 +75,4 @@ def test_a_word_that_is_no_page_leads_to_the_pages_and_sections_that_have_it(cov
     assert "covote docs tutorial" not in found.out
     unknown = covote("docs", "zebra")
     assert unknown.status == 2
-    assert "no page 'zebra', and no page has this word" in unknown.err
+    assert "no page is called 'zebra' or has this text" in unknown.err

@@ -43,9 +43,9 @@ def docs(
         if not found:
             near = did_you_mean(name, known)
             raise InputError(
-                f"no page {page!r}, and no page has this word{near}; covote docs lists all of them"
+                f"no page is called {page!r} or has this text{near}; covote docs lists all pages"
             )
-        terminal.say(f"No page has the name {page!r}. These have the word:")
+        terminal.say(f"Pages and sections with {page!r}:")
         for page_name, sections in found:
             terminal.say(f"  {page_name:18}  {'; '.join(sections[:3])}")
         terminal.say(f"\nNext: covote docs {found[0][0]}")
