@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from covote import CovoteError, Panel, ReadOptions, Votes
+from covote.cli import main
 from covote.files import VoteFile
 
 A, B, C = "Melanom", "Nävus", "Ekzem"
@@ -487,3 +488,23 @@ def test_many_answers_outside_the_ticks_are_counted_for_each_expert(tmp_path):
         caught.value
     )
     assert "'Dr. Bo Müller' (30 answers: 'Melanom', 'Nävus', 'Ekzem')" in str(caught.value)
+
+
+def test_many_experts_with_answers_outside_the_ticks_have_a_line_each(tmp_path, capsys, monkeypatch):
+    """The sentence names the first five; covote check prints all of them, the worst first."""
+    panel, rows = Panel.from_blocks({f"p{n}": [A] for n in range(8)} | {"all": [A, B, C]}), []
+    for n in range(8):
+        rows += [[f"K{k}", f"p{n}", [B, C][k % 2]] for k in range(9 - n)]
+    path, place = tmp_path / "votes.csv", tmp_path / "panel.toml"
+    panel.save(place)
+    path.write_text(text_of([["item", "expert", "label"], *rows, ["K0", "all", A]]), encoding="utf-8")
+    with pytest.raises(CovoteError) as caught:
+        Votes.load(path, panel)
+    assert "'p0' (9 answers), 'p1' (8 answers)" in str(caught.value)
+    assert "'p4' (5 answers), and 3 more (covote check lists them); correct" in str(caught.value)
+    monkeypatch.setattr("sys.argv", ["covote", "check", str(place), str(path)])
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().out.split("do not know\n")[1].splitlines()
+    assert [line.split()[:2] for line in told[:8]] == [[f"p{n}", str(9 - n)] for n in range(8)]
+    assert told[0].endswith("Nävus, Ekzem")

@@ -27,6 +27,7 @@ from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.votes import Votes
+from covote.votes.problems import EXPERTS, TableProblems
 
 _SHOWN = 20  # uncovered pairs and single points of failure that are listed
 _OUTAGES = 10  # experts of the table of outages
@@ -151,6 +152,8 @@ def _check_votes(
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
         terminal.say_notes(notes, problems)
+        if details:
+            _tell_outside(found)
         if problems and fix is not None and unknown:
             terminal.say(
                 f"Wrote {fix}. Open it, fill in the second column (leave it empty to ignore the name), then "
@@ -170,6 +173,15 @@ def _check_votes(
             terminal.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
+
+
+def _tell_outside(found: TableProblems) -> None:
+    """Print a line for each expert with answers outside what they know, if the sentence leaves some out."""
+    rows = [[name, f"{count.answers:,}", some_of(labels)] for name, count, labels in found.outside_experts()]
+    if len(rows) > EXPERTS:
+        terminal.say_table(
+            ["expert", "answers", "with classes that they do not know"], rows, "<><", indent="  "
+        )
 
 
 def _tell_confusions(votes: Votes) -> None:

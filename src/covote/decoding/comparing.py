@@ -103,7 +103,7 @@ class Comparison:
             )
         low, high = wilson(self.expected, best.known)
         return (
-            f"Use {self.best}: {best.right:,.0f} of {best.known:,} right, {best.right - default.right:,.0f} "
+            f"Use {self.best}: {best.right:,.0f} of {best.known:,} right, {_lead(best, default):,} "
             f"more than {DEFAULT} (p = {best.p_value:.2g}). Cross-validated, including the choice of the "
             f"method: {self.expected:,.0f} of {best.known:,} right; expect {float(low):.0%} to "
             f"{float(high):.0%} on new items."
@@ -116,8 +116,8 @@ class Comparison:
         best, known = found[self.best], f"{found[self.best].known:,} gold items"
         if self.best == DEFAULT:
             return f"no method is significantly better than {DEFAULT} on {known}"
-        more = best.right - found[DEFAULT].right
-        return f"{self.best} labels {more:,.0f} more of {known} right than {DEFAULT}"
+        more = _lead(best, found[DEFAULT])
+        return f"{self.best} labels {more:,} more of {known} right than {DEFAULT}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per method."""
@@ -203,6 +203,11 @@ def compare(
     scores.sort(key=lambda score: -score.right)
     scores += [Score(name, 0, len(rows), 0, 0.0, 1.0, False, 1.0, note) for name, note in notes.items()]
     return Comparison(tuple(scores), _choice(right, tried), expected)
+
+
+def _lead(best: Score, other: Score) -> int:
+    """Return how many more labels are right, as the rounded numbers have it."""
+    return round(best.right) - round(other.right)
 
 
 def better_than_default(votes: Votes, gold: Gold, fitted: Fitted) -> str:

@@ -15,6 +15,8 @@ from covote.tables.matching import UNKNOWN, Matcher
 
 _LISTED = 20  # names of one kind in a message
 _PAIRS = 10  # answers outside what an expert knows that are listed one by one
+EXPERTS = 5
+"""Experts with answers outside what they know whom a sentence lists."""
 NEARLY_NOTHING = 20
 """If fewer than one in this many votes would be left after dropping, the panel does not fit the votes."""
 _DROP = "drop such answers with unknown='drop' (--unknown drop)"
@@ -163,24 +165,29 @@ class TableProblems:
             if len(named) == 1:
                 ((name, _),) = self.outside
                 named[0] += f"; {shown(name)} knows: {some_of(self._known(name))}"
-            named = named if len(named) <= _PAIRS else self._outside_by_expert()
-            found.append(f"classes that the expert does not know: {_some(named)}")
+            more = ""
+            if len(named) > _PAIRS:
+                by_expert = self.outside_experts()
+                few = len(by_expert) <= EXPERTS
+                named = [
+                    f"{shown(name)} ({count}{f': {some_of([*map(shown, labels)])}' if few else ''})"
+                    for name, count, labels in by_expert[:EXPERTS]
+                ]
+                more = "" if few else f", and {len(by_expert) - EXPERTS:,} more (covote check lists them)"
+            found.append(f"classes that the expert does not know: {_some(named)}{more}")
         return found
 
     def _known(self, name: str) -> list[Name]:
         i = list(map(str, self.panel.names)).index(name)
         return [self.panel.classes[k] for k in np.flatnonzero(self.panel.knows[i])]
 
-    def _outside_by_expert(self) -> list[str]:
-        """Return how many answers of each expert are outside what they know, most first."""
+    def outside_experts(self) -> list[tuple[str, Count, list[str]]]:
+        """Return the experts with answers outside what they know, how many, and which classes; most first."""
         by_expert: dict[str, list[tuple[str, Count]]] = {}
         for (name, label), count in _most(self.outside):
             by_expert.setdefault(name, []).append((label, count))
         counts = {name: Count(sum(c.answers for _, c in some), 0) for name, some in by_expert.items()}
-        return [
-            f"{shown(name)} ({count}: {some_of([shown(label) for label, _ in by_expert[name]])})"
-            for name, count in _most(counts)
-        ]
+        return [(name, count, [label for label, _ in by_expert[name]]) for name, count in _most(counts)]
 
     def _error(self, dropping: bool) -> CovoteError:
         """Return an error that reports all problems in one message."""
