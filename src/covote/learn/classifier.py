@@ -5,21 +5,22 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import check_random_state, get_tags, metadata_routing
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
 from covote.learn import inputs, sizing, training
-from covote.learn.fitted_panel import FUSED, FittedPanel, decoder_of
+from covote.learn.fitted_panel import AUTHORITY, FUSED, FittedPanel
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
@@ -43,6 +44,19 @@ def _is_size(size: Any) -> bool:
         return size is None or size == sizing.AUTO
     sizes = list(size) if isinstance(size, Sequence | np.ndarray) else [size]
     return bool(sizes) and all(isinstance(one, Integral) and not isinstance(one, bool) for one in sizes)
+
+
+def _check_decoder(decoder: Any) -> None:
+    if decoder not in (FUSED, AUTHORITY):
+        raise InputError(f"no decoder {decoder!r}; choose {FUSED!r} or {AUTHORITY!r}")
+
+
+def _skip_checks(X: Any) -> AbstractContextManager[Any]:
+    """Let experts skip the check for NaN and infinity if X has neither; never turn on what is turned off."""
+    context: AbstractContextManager[Any] = config_context(
+        **({"assume_finite": True} if inputs.is_finite(X) else {})
+    )
+    return context
 
 
 class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,15 +83,15 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         How to design the panel, as in :func:`covote.design`.
     decoder
         ``"fused"``: votes and probabilities together; ``"authority"``: the paper's vote, with the experts'
-        confidence where it ties, which for pairs of classes is scikit-learn's OneVsOneClassifier; or any
-        other method of :func:`covote.decode`.
+        confidence where it ties, which for pairs of classes is scikit-learn's OneVsOneClassifier. Other
+        methods of :func:`covote.decode` take :meth:`votes`.
     n_jobs
         How many experts to train at once, with joblib: in processes, or on a cluster, as in ``with
         joblib.parallel_config(backend="dask")``.
     random_state
         Seeds the design, and every ``random_state`` that the estimator leaves at None.
     verbose
-        1 says how many experts are trained, 2 after each.
+        joblib's: how much is said about the experts that are trained.
 
     Attributes
     ----------
@@ -101,8 +115,6 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     >>> round(model.score(X[900:] / 16, y[900:]), 2)
     0.93
     """
-
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": metadata_routing.UNUSED}
 
     def __init__(
         self,
@@ -129,7 +141,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     # Training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> PanelClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PanelClassifier:
         """Train the experts.
 
         Parameters
@@ -140,32 +152,30 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             The class of every item.
         sample_weight
             The weight of every item, for estimators that take weights.
-        params
-            With scikit-learn's metadata routing enabled: what else the estimators ask for.
         """
-        inputs.refuse_params(self, params)
         self._check_parameters()
         X, y = inputs.training_data(self, X, y)
-        for_fit = inputs.fit_params(self, X, sample_weight, params)
+        estimators = inputs.listed(self.estimator)
+        weight = inputs.weights(estimators, X, sample_weight)
         self.classes_, index = np.unique(y, return_inverse=True)
         random = None if self.random_state is None else check_random_state(self.random_state)
         seed = 0 if random is None else int(random.randint(2**31 - 1))
         size: Any = self.size
         if size == sizing.AUTO:
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            self.size_report_ = sizing.chosen_size(self, X, y, {**params, **weights})
+            self.size_report_ = sizing.chosen_size(self, X, y, weight)
             size = self.size_report_.size
         self.panel_ = self._panel(size, seed)
         seeds = None if random is None else random.randint(2**31 - 1, size=len(self.panel_)).tolist()
         by_class = training.ClassRows.of(index, len(self.classes_))
         rows = [by_class.known(known) for known in self.panel_.knows]
-        square = get_tags(self).input_tags.pairwise
-        estimators = inputs.listed(self.estimator)
-        tasks = training.tasks_for(self.panel_, estimators, for_fit, seeds, square, inputs.is_finite(X))
-        trained = training.fit_all(tasks, X, y, rows, self.n_jobs)
-        self.experts_ = list(training.report_progress(trained, len(rows), self.verbose))
-        fitted = FittedPanel.of(self.panel_, self.experts_, self.classes_, rows if square else None)
-        self._fitted = fitted.with_decoder(decoder_of(self.decoder), X)
+        models = training.clones(self.panel_, estimators, seeds)
+        # X and y are arguments of every call, not parts of something else: they travel to a worker once.
+        with _skip_checks(X):
+            self.experts_ = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+                delayed(training.fit_expert)(name, model, X, y, mine, weight)
+                for name, model, mine in zip(self.panel_.names, models, rows, strict=True)
+            )
+        self._fitted = FittedPanel.of(self.panel_, self.experts_, self.classes_, self.decoder)
         return self
 
     def _check_parameters(self) -> None:
@@ -185,7 +195,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             )
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
-        decoder_of(self.decoder)
+        _check_decoder(self.decoder)
 
     def _panel(self, size: int | Sequence[int] | None, seed: int) -> Panel:
         if self.panel is None:
@@ -214,19 +224,15 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             One model per expert, in the order of ``panel.names`` or by name. Each answers with the names of
             its classes (``predict``), and may give probabilities (``predict_proba``, ``classes_``).
         decoder
-            As for the class; decoders that learn from training data cannot be used.
+            As for the class.
         """
         models = inputs.by_expert(panel, fitted)
-        chosen = decoder_of(decoder)
-        if chosen is not None and chosen.passes:
-            raise InputError(
-                f"decoder {decoder!r} learns from training data, and here there are none; use {FUSED!r}"
-            )
+        _check_decoder(decoder)
         self = cls(models, panel=panel, decoder=decoder)
         self.classes_ = inputs.class_array(panel.classes)
         self.panel_ = training.matched(panel, self.classes_)
         self.experts_ = models
-        self._fitted = FittedPanel.of(self.panel_, models, self.classes_).with_decoder(chosen)
+        self._fitted = FittedPanel.of(self.panel_, models, self.classes_, decoder)
         return self
 
     def without_expert(self, *names: Name) -> PanelClassifier:
@@ -289,14 +295,10 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         """Check items once, so that the experts need not; give them as the experts take them."""
         check_is_fitted(self)
         X = inputs.new_data(self, X)
-        with training.skip_checks(inputs.is_finite(X)):
+        with _skip_checks(X):
             yield X
 
     # What scikit-learn asks
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata the estimators ask for in training."""
-        return inputs.router(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

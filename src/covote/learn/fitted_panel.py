@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import DECODERS, Decoder, InMemory, learn_weights, make
 from covote.decoding.fusion import couple
 from covote.decoding.linear import softmax
-from covote.decoding.loop import estimates
-from covote.decoding.methods.authority import Authority
 from covote.errors import InputError
 from covote.learn import inputs
 from covote.models.scikit import Scikit
 from covote.panel import Name, Panel
-from covote.votes import NOT_ASKED, Votes
+from covote.votes import Votes
 from covote.votes.arrays import smallest_int
 
 Array = NDArray[Any]
@@ -27,8 +24,8 @@ MOST_VOTES = 1 << 24
 """Votes held at once; more items are labelled in parts."""
 
 
-FUSED = "fused"
-"""The default: votes and probabilities together; see :func:`fused_score`."""
+FUSED, AUTHORITY = "fused", "authority"
+"""The default: votes and probabilities together (:func:`fused_score`), and the vote (:func:`vote_score`)."""
 
 WEIGHT = 4.0
 """What the votes of all its authorities add to the log-probability of a class.
@@ -44,23 +41,6 @@ ROUNDS = 100
 """The most rounds of coupling: probabilities of pairs settle slowly."""
 
 
-def decoder_of(name: str) -> Decoder | None:
-    """Return the decoder of that name, None for the default."""
-    if name == FUSED:
-        return None
-    if name not in DECODERS:
-        raise InputError(f"no decoder {name!r}; choose one of {FUSED}, {', '.join(DECODERS)}")
-    return make(name, {})
-
-
-class FittedDecoder(NamedTuple):
-    """A decoder with its weights, and the panel that they are for."""
-
-    decoder: Decoder
-    weights: Any
-    panel: Panel
-
-
 @dataclass(frozen=True)
 class FittedExpert:
     """An expert that can be asked.
@@ -73,8 +53,6 @@ class FittedExpert:
         The class index of each of these labels.
     order
         Which column of its scores belongs to each of them; None for a model that does not say.
-    rows
-        For a precomputed kernel, the rows that it was trained on.
     """
 
     name: Name
@@ -82,7 +60,6 @@ class FittedExpert:
     labels: Array
     members: NDArray[np.intp]
     order: NDArray[np.intp] | None
-    rows: NDArray[np.intp] | None = None
 
     def votes(self, X: Any) -> NDArray[np.intp]:
         """Return the class index of each answer."""
@@ -119,18 +96,18 @@ class FittedExpert:
 
     def _asked(self, ask: Callable[[Any], Any], X: Any) -> Any:
         try:
-            return ask(X if self.rows is None else X[:, self.rows])
+            return ask(X)
         except Exception as error:
             error.add_note(f"while asking expert {self.name!r}")
             raise
 
 
-def _fitted_expert(name: Name, model: Any, known: Array, classes: Array, rows: Array | None) -> FittedExpert:
+def _fitted_expert(name: Name, model: Any, known: Array, classes: Array) -> FittedExpert:
     """Return the expert of a model that knows some of the classes, given as class indices."""
     fitted = Scikit(model)
     if fitted.classes is None:
         order = np.argsort(classes[known], kind="stable")
-        return FittedExpert(name, fitted, classes[known][order], known[order], None, rows)
+        return FittedExpert(name, fitted, classes[known][order], known[order], None)
     place = {value: k for k, value in zip(known.tolist(), classes[known].tolist(), strict=True)}
     unknown = [value for value in fitted.classes if value not in place]
     if unknown:
@@ -141,24 +118,22 @@ def _fitted_expert(name: Name, model: Any, known: Array, classes: Array, rows: A
     labels = np.asarray(model.classes_)
     order = np.argsort(labels, kind="stable")
     members = np.array([place[fitted.classes[k]] for k in order], dtype=np.intp)
-    return FittedExpert(name, fitted, labels[order], members, order, rows)
+    return FittedExpert(name, fitted, labels[order], members, order)
 
 
 @dataclass(frozen=True)
 class FittedPanel:
-    """The experts that are asked, the panel they are, and how their votes are decoded.
+    """The experts that are asked, the panel they are, and how their votes are decoded (FUSED or AUTHORITY).
 
     X is taken as it is: it was checked before.
     """
 
     panel: Panel
     experts: tuple[FittedExpert, ...]
-    trained: FittedDecoder | None = None
+    decoder: str = FUSED
 
     @classmethod
-    def of(
-        cls, panel: Panel, models: Sequence[Any], classes: Array, rows: Sequence[Array] | None = None
-    ) -> FittedPanel:
+    def of(cls, panel: Panel, models: Sequence[Any], classes: Array, decoder: str) -> FittedPanel:
         """Choose whom to ask: who knows a single class says nothing by answering it."""
         asked = np.flatnonzero((panel.sizes > 1) | (len(classes) == 1)).tolist()
         if len(asked) == 0:
@@ -166,31 +141,16 @@ class FittedPanel:
                 "every expert knows a single class, so no one can tell two classes apart; add other experts"
             )
         experts = tuple(
-            _fitted_expert(
-                panel.names[i], models[i], np.flatnonzero(panel.knows[i]), classes, rows[i] if rows else None
-            )
-            for i in asked
+            _fitted_expert(panel.names[i], models[i], np.flatnonzero(panel.knows[i]), classes) for i in asked
         )
-        return cls(panel.only(*(panel.names[i] for i in asked)), experts)
+        return cls(panel.only(*(panel.names[i] for i in asked)), experts, decoder)
 
     def only(self, names: Collection[Name]) -> FittedPanel:
         """Return what is left with some of these experts."""
         left = tuple(expert for expert in self.experts if expert.name in names)
         if not left:
             raise InputError("no expert is left that could tell two classes apart; keep at least one")
-        fewer = replace(self, panel=self.panel.only(*(expert.name for expert in left)), experts=left)
-        if self.trained is None or self.trained.decoder.passes:
-            return fewer
-        return fewer.with_decoder(self.trained.decoder)
-
-    def with_decoder(self, decoder: Decoder | None, X: Any = None) -> FittedPanel:
-        """Return the panel with a decoder that has learned from the votes on X, if it learns."""
-        if decoder is None:
-            return self
-        weights = decoder.start(self.panel)
-        if decoder.passes:
-            weights = learn_weights(InMemory(self.votes(X)), decoder)
-        return replace(self, trained=FittedDecoder(decoder, weights, self.panel))
+        return replace(self, panel=self.panel.only(*(expert.name for expert in left)), experts=left)
 
     @property
     def classes(self) -> int:
@@ -231,22 +191,9 @@ class FittedPanel:
             yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
 
     def _scored(self, X: Any, votes: Votes) -> NDArray[np.float64]:
-        if self.trained is None:
-            return fused_score(self._with_probabilities(X, votes))
-        decoder, weights, panel = self.trained
-        if isinstance(decoder, Authority):
+        if self.decoder == AUTHORITY:
             return vote_score(votes, self._confidence(X, votes), self.panel)
-        seen = _as_trained(votes, panel) if decoder.passes else votes
-        if estimates(decoder):
-            return np.log(np.maximum(decoder.proba(seen, weights), np.finfo(np.float64).tiny))
-        labels = decoder.score(seen, weights, evidence=False)
-        best = np.zeros((len(votes), self.classes))
-        decided = np.flatnonzero(labels.index >= 0)
-        best[decided, labels.index[decided]] = 1
-        open_items = np.flatnonzero(labels.index < 0)
-        for row, tied in zip(open_items, labels.tied_indices(open_items), strict=True):
-            best[row, tied] = 1
-        return np.asarray(best + _squashed(self._confidence(X, votes)) / 3)
+        return fused_score(self._with_probabilities(X, votes))
 
     def labels(self, X: Any) -> Array:
         """Return the class index of every item: the one with the highest score."""
@@ -256,8 +203,6 @@ class FittedPanel:
 
     def _labels(self, X: Any) -> Array:
         votes = self.votes(X)
-        if self.trained is not None and not isinstance(self.trained.decoder, Authority):
-            return np.asarray(self._scored(X, votes).argmax(axis=1))
         # A class that alone has the votes of all its authorities has the highest score, whatever their
         # probabilities are: for most items nothing else need be known.
         whole = _counts(votes) == _authorities(self.panel)
@@ -377,15 +322,6 @@ def _counts(votes: Votes) -> NDArray[np.intp]:
     items, classes = len(votes), len(votes.panel.classes)
     cells = _columns(votes).astype(np.intp) + np.arange(items) * classes
     return np.bincount(cells.ravel(), minlength=items * classes).reshape(items, classes)
-
-
-def _as_trained(votes: Votes, panel: Panel) -> Votes:
-    """Return the votes as the panel in training would give them, with those of lost experts missing."""
-    if votes.panel is panel:
-        return votes
-    columns = np.full((len(panel), len(votes)), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
-    columns[[panel.expert_index(name) for name in votes.panel.names]] = _columns(votes)
-    return Votes.trusted(panel, by_expert=columns)
 
 
 def _authorities(panel: Panel) -> Array:

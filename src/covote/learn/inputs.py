@@ -1,4 +1,4 @@
-"""What a classifier is given: items and labels, estimators and what goes to their fit, models of others.
+"""What a classifier is given: items and labels, estimators and weights, models of others.
 
 Items are arrays, sparse matrices, data frames or lists of texts.
 
@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.utils import _safe_indexing, get_tags  # nothing public takes rows of any kind of X
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
@@ -69,26 +67,11 @@ def _is_missing(label: Any) -> bool:
 
 def new_data(classifier: Any, X: Any) -> Any:
     """Check data to label: the same features as in training."""
-    if not hasattr(classifier, "n_features_in_") or _as_in_training(classifier, X):
+    if not hasattr(classifier, "n_features_in_"):
         return X
     if is_frame(X):
         return validate_data(classifier, X, reset=False, skip_check_array=True)
     return validate_data(classifier, X, reset=False, **_accepted(classifier))
-
-
-def _as_in_training(classifier: Any, X: Any) -> bool:
-    """Whether there is nothing that scikit-learn's check could refuse, warn of or convert.
-
-    That check takes longer than a linear expert needs for a few items.
-    """
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in (np.float32, np.float64)
-        and len(X) > 0
-        and X.shape[1] == classifier.n_features_in_
-        and not hasattr(classifier, "feature_names_in_")
-    )
 
 
 def _accepted(classifier: Any) -> dict[str, Any]:
@@ -135,7 +118,7 @@ def take(X: Any, rows: NDArray[Any]) -> Any:
     return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
 
 
-# Estimators, their tags and their metadata, as scikit-learn passes them around
+# Estimators, their tags and their weights, as scikit-learn passes them around
 
 
 def listed(estimator: Any) -> list[Any]:
@@ -143,69 +126,20 @@ def listed(estimator: Any) -> list[Any]:
     return list(estimator) if isinstance(estimator, list | tuple) else [estimator]
 
 
-def names(estimators: Sequence[Any]) -> list[str]:
-    """Return what the router calls the estimators."""
-    if len(estimators) == 1:
-        return ["estimator"]
-    return [f"estimator_{i}" for i in range(len(estimators))]
-
-
-def router(classifier: Any) -> MetadataRouter:
-    """Route what is passed to fit on to the fit of every estimator."""
-    route = MetadataRouter(owner=classifier).add_self_request(classifier)
-    estimators = listed(classifier.estimator)
-    to_fit = MethodMapping().add(caller="fit", callee="fit")
-    for name, one in zip(names(estimators), estimators, strict=True):
-        route.add(**{name: one}, method_mapping=to_fit)
-    return route
-
-
-def fit_params(
-    classifier: Any, X: Any, sample_weight: Any, params: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    """Return what each estimator gets in fit besides its rows."""
-    estimators = listed(classifier.estimator)
-    metadata = dict(params)
-    if sample_weight is not None:
-        metadata["sample_weight"] = sample_weight
-    if not metadata:
-        return [{} for _ in estimators]
-    if get_config()["enable_metadata_routing"]:
-        routed = process_routing(classifier, "fit", **metadata)
-        return [routed[name].fit for name in names(estimators)]
+def weights(estimators: Sequence[Any], X: Any, sample_weight: Any) -> NDArray[Any] | None:
+    """Return the weight of each item, if there are weights and all estimators take them."""
+    if sample_weight is None:
+        return None
     for one in estimators:
         if not has_fit_parameter(one, "sample_weight"):
-            raise InputError(
-                f"{type(one).__name__} takes no sample_weight; leave it out, or route it to a step of a "
-                "pipeline with sklearn.set_config(enable_metadata_routing=True)"
-            )
+            raise InputError(f"{type(one).__name__} takes no sample_weight; leave it out")
     weight = np.full(count(X), sample_weight) if isinstance(sample_weight, Number) else sample_weight
     weight = check_array(weight, ensure_2d=False, dtype=[np.float64, np.float32], input_name="sample_weight")
     if weight.shape != (count(X),):
         raise InputError(
             f"sample_weight has the shape {weight.shape}; give one weight for each of {count(X)} items"
         )
-    return [{"sample_weight": weight} for _ in estimators]
-
-
-def refuse_params(classifier: Any, params: Mapping[str, Any]) -> None:
-    """Reject metadata for fit unless scikit-learn's routing is enabled."""
-    if params and not get_config()["enable_metadata_routing"]:
-        raise InputError(
-            f"fit of {type(classifier).__name__} takes {', '.join(params)} only with "
-            "sklearn.set_config(enable_metadata_routing=True)"
-        )
-
-
-def rows_of(params: Mapping[str, Any], rows: NDArray[Any], items: int) -> dict[str, Any]:
-    """Return what goes to fit for some rows: what has an entry per item is cut, the rest stays."""
-    lists = {name: hasattr(value, "__len__") or hasattr(value, "shape") for name, value in params.items()}
-    return {
-        name: take(value, rows)
-        if lists[name] and not isinstance(value, str) and count(value) == items
-        else value
-        for name, value in params.items()
-    }
+    return np.asarray(weight)
 
 
 def tags(own: Any, estimators: Sequence[Any]) -> Any:
@@ -219,7 +153,6 @@ def tags(own: Any, estimators: Sequence[Any]) -> Any:
     kept.positive_only = any(t.input_tags.positive_only for t in every)
     kept.one_d_array, kept.two_d_array = first.one_d_array, first.two_d_array
     kept.string, kept.categorical = first.string, first.categorical
-    kept.pairwise = first.pairwise
     own.classifier_tags.poor_score = any(t.classifier_tags and t.classifier_tags.poor_score for t in every)
     own.non_deterministic = any(t.non_deterministic for t in every)
     return own

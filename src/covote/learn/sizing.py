@@ -71,7 +71,7 @@ def candidate_sizes(classes: int) -> list[int]:
     return sorted({min(2, classes), default_size(classes), max(2, classes // 2), classes} - {0, 1})
 
 
-def chosen_size(classifier: Any, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> SizeReport:
+def chosen_size(classifier: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] | None) -> SizeReport:
     """Return the size with the best cross-validated accuracy; of equally good ones, the cheapest to fit.
 
     Sizes that the first round does not rule out are tried again in other folds: one round depends too much
@@ -85,13 +85,13 @@ def chosen_size(classifier: Any, X: Any, y: NDArray[Any], fit_params: Mapping[st
         raise InputError(f"size='auto' needs two items of every class; {rare!r} has one: give a size instead")
     sizes = left = candidate_sizes(len(labels))
     accuracy: dict[int, list[float]] = {size: [] for size in sizes}
-    panels = {}
+    panels, weights = {}, None if weight is None else {"sample_weight": weight}
     for number in range(_ROUNDS):
         folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=number)
         for size in left:
             model = clone(classifier).set_params(size=size)
             found = cross_validate(
-                model, X, y, cv=folds, params=dict(fit_params), return_estimator=True, error_score="raise"
+                model, X, y, cv=folds, params=weights, return_estimator=True, error_score="raise"
             )
             accuracy[size] += found["test_score"].tolist()
             panels[size] = found["estimator"][0].panel_

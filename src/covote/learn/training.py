@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from covote.arguments import did_you_mean
 from covote.covers import design
@@ -132,7 +126,7 @@ class OneClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['cat'], dtype='<U3')
     """
 
-    def fit(self, X: Any, y: Any) -> OneClass:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneClass:
         """Remember the class."""
         self.classes_ = np.unique(y)
         return self
@@ -160,59 +154,23 @@ class ClassRows(NamedTuple):
         return np.sort(np.concatenate(parts), kind="stable")
 
 
-class ExpertTask(NamedTuple):
-    """One expert to train. `square`: X holds what each row has to do with each row (a precomputed kernel)."""
-
-    name: object
-    model: Any
-    params: Mapping[str, Any]
-    square: bool
-    finite: bool
-    checked: bool
+def clones(panel: Panel, estimators: Sequence[Any], seeds: Sequence[int] | None) -> Iterator[Any]:
+    """Yield a model to train per expert; expert i gets estimator i, which begins again after the last one."""
+    for i, size in enumerate(panel.sizes.tolist()):
+        one = estimators[i % len(estimators)]
+        yield OneClass() if size == 1 else seeded(one, None if seeds is None else seeds[i])
 
 
-def tasks_for(
-    panel: Panel,
-    estimators: Sequence[Any],
-    params: Sequence[Mapping[str, Any]],
-    seeds: Sequence[int] | None,
-    square: bool,
-    finite: bool,
-) -> Iterator[ExpertTask]:
-    """Yield one task per expert; expert i gets estimator i, which begins again after the last one.
-
-    The parameters of an estimator are checked with its first clone only.
-    """
-    for i, (name, size) in enumerate(zip(panel.names, panel.sizes, strict=True)):
-        kind = i % len(estimators)
-        if size == 1:
-            yield ExpertTask(name, OneClass(), {}, square, finite, False)
-        else:
-            model = seeded(estimators[kind], seeds[i] if seeds is not None else None)
-            yield ExpertTask(name, model, params[kind], square, finite, i >= len(estimators))
-
-
-def fit_expert(task: ExpertTask, X: Any, y: NDArray[Any], rows: NDArray[np.intp]) -> Any:
+def fit_expert(
+    name: Name, model: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], weight: NDArray[Any] | None
+) -> Any:
     """Train one model on its rows, with the name of its expert on any error."""
-    mine, labels = inputs.take(X, rows), y[rows]
-    if task.square and len(rows) < len(y):
-        mine = mine[:, rows]
-    params = inputs.rows_of(task.params, rows, len(y))
+    weights = {} if weight is None else {"sample_weight": weight[rows]}
     try:
-        with skip_checks(task.finite, task.checked):
-            return task.model.fit(mine, labels, **params)
+        return model.fit(inputs.take(X, rows), y[rows], **weights)
     except Exception as error:
-        error.add_note(f"while training expert {task.name!r} on {len(rows)} items")
+        error.add_note(f"while training expert {name!r} on {len(rows)} items")
         raise
-
-
-def skip_checks(finite: bool, checked: bool = False) -> AbstractContextManager[Any]:
-    """Let scikit-learn skip checks that have been made; never turn on a check that the user turned off."""
-    settings = {"assume_finite": finite, "skip_parameter_validation": checked}
-    context: AbstractContextManager[Any] = config_context(
-        **{name: True for name, on in settings.items() if on}
-    )
-    return context
 
 
 def seeded(estimator: Any, seed: int | None) -> Any:
@@ -227,34 +185,3 @@ def seeded(estimator: Any, seed: int | None) -> Any:
         numbers = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=len(unset))
         model.set_params(**dict(zip(unset, numbers.tolist(), strict=True)))
     return model
-
-
-def fit_all(
-    tasks: Iterable[ExpertTask], X: Any, y: NDArray[Any], rows: Sequence[NDArray[np.intp]], n_jobs: int | None
-) -> Iterable[Any]:
-    """Train the experts in order: here, or by joblib in processes or on the cluster that it was told.
-
-    X and y are arguments of every call, not parts of something else: so they travel to each worker once.
-    """
-    if joblib.effective_n_jobs(n_jobs) == 1:
-        return (fit_expert(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True))
-    workers = Parallel(n_jobs=n_jobs, return_as="generator")
-    trained: Iterable[Any] = workers(
-        delayed(fit_expert)(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True)
-    )
-    return trained
-
-
-def report_progress(results: Iterable[Any], total: int, verbose: int) -> Iterator[Any]:
-    """Pass the results on, and say now and then how many there are."""
-    start = shown = time.monotonic()
-    for done, result in enumerate(results, 1):
-        yield result
-        now = time.monotonic()
-        if verbose and (done == total or verbose > 1 or now - shown > 1):
-            shown = now
-            print(
-                f"[PanelClassifier] {done} of {total} experts trained in {now - start:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )

@@ -14,10 +14,10 @@ CLASSIFIERS = [
     PanelClassifier(LogisticRegression()),
     PanelClassifier(LogisticRegression(), size=2),
     PanelClassifier(DecisionTreeClassifier(), size=2, redundancy=2, random_state=0),
-    PanelClassifier(GaussianNB(), size=2, decoder="likelihood"),
+    PanelClassifier(GaussianNB(), size=2, decoder="authority"),
     PanelClassifier([LogisticRegression(), GaussianNB()], size=2),
     PanelClassifier(HistGradientBoostingClassifier(max_iter=3), size=2, decoder="authority"),
-    PanelClassifier(LinearSVC(), size=2, decoder="learned"),
+    PanelClassifier(LinearSVC(), size=2),
     PanelClassifier(LogisticRegression(), size="auto"),
 ]
 

@@ -10,7 +10,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -230,15 +229,6 @@ def test_every_item_has_a_label_and_every_label_an_item():
         for labels in (np.arange(24) % 3, pd.Series(np.arange(24) % 3), np.arange(31) % 3):
             with pytest.raises(ValueError, match="inconsistent numbers of samples"):
                 PanelClassifier(GaussianNB()).fit(items, labels)
-
-
-def test_a_precomputed_kernel(digits):
-    X, y, X_new, _ = digits
-    X, y, X_new = X[:300], y[:300], X_new[:100]
-    kernel = {"gamma": 0.1}
-    square, new = rbf_kernel(X, X, **kernel), rbf_kernel(X_new, X, **kernel)
-    given = PanelClassifier(SVC(kernel="precomputed"), size=4).fit(square, y)
-    assert np.array_equal(given.predict(new), PanelClassifier(SVC(**kernel), size=4).fit(X, y).predict(X_new))
 
 
 def test_two_classes_and_one():

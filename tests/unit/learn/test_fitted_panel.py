@@ -6,9 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Perceptron
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -18,18 +16,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from covote import Panel, decode
-from covote.decoding import DECODERS
 from covote.errors import InputError
 from covote.learn import PanelClassifier, fitted_panel
-from tests.unit.learn.experts import LOGISTIC, Remembers
+from tests.unit.learn.experts import LOGISTIC
 
 # Decoders and probabilities
 
 
-@pytest.mark.parametrize(
-    "decoder",
-    ["fused", *sorted(set(DECODERS) - {"dawid-skene"})],  # which warns that it is not for classifiers
-)
+@pytest.mark.parametrize("decoder", ["fused", "authority"])
 def test_every_decoder_labels_item_by_item(decoder, named):
     X, y, X_new, y_new = named
     model = PanelClassifier(LOGISTIC, size=5, decoder=decoder).fit(X, y)
@@ -65,14 +59,6 @@ def test_predictions_of_the_authority_vote_are_the_decoded_votes(size, probabili
         assert predicted[item] in labels.tied_classes(item)
     default = decode(model.votes(X_new))
     assert np.array_equal(default.value[~default.tied], predicted[~default.tied])
-
-
-def test_other_decoders_are_those_of_decode(named):
-    X, y, X_new, _ = named
-    model = PanelClassifier(LOGISTIC, size=4, decoder="likelihood").fit(X, y)
-    labels = decode(model.votes(X_new), method="likelihood")
-    decided = labels.index >= 0
-    assert np.array_equal(labels.value[decided], model.predict(X_new)[decided])
 
 
 class Sure:
@@ -197,36 +183,6 @@ def test_a_weight_of_zero_is_a_missing_row(named):
         PanelClassifier(KNeighborsClassifier(), size=4).fit(X, y, sample_weight=weight)
 
 
-def test_metadata_goes_to_the_experts_that_ask_for_it(named):
-    X, y, X_new, _ = named
-    weight = np.arange(len(y)) % 3 > 0
-    with config_context(enable_metadata_routing=True):
-        asks = GaussianNB().set_fit_request(sample_weight=True)
-        weighted = PanelClassifier(asks, size=4).fit(X, y, sample_weight=weight)
-        ignores = PanelClassifier(GaussianNB().set_fit_request(sample_weight=False), size=4)
-        with pytest.raises(TypeError, match="not routed to any object"):
-            ignores.fit(X, y, sample_weight=weight)
-        with pytest.raises(UnsetMetadataPassedError):
-            PanelClassifier(GaussianNB(), size=4).fit(X, y, sample_weight=weight)
-        mixed = [Remembers().set_fit_request(colour=True), Remembers().set_fit_request(colour=False)]
-        mixed = PanelClassifier(mixed, size=4).fit(X, y, colour=np.arange(len(y)))
-        scored = PanelClassifier(asks).set_score_request(sample_weight=True)
-        search = GridSearchCV(scored, {"size": [2, 4]}, cv=2).fit(X, y, sample_weight=weight)
-    plain = PanelClassifier(GaussianNB(), size=4)
-    assert np.array_equal(
-        weighted.predict(X_new), clone(plain).fit(X, y, sample_weight=weight).predict(X_new)
-    )
-    assert mixed.experts_[1].colour_ is None
-    assert len(mixed.experts_[0].colour_) == mixed.experts_[0].rows_
-    assert search.best_params_["size"] in (2, 4)
-
-
-def test_without_routing_unknown_metadata_is_refused(named):
-    X, y, _, _ = named
-    with pytest.raises(ValueError, match="enable_metadata_routing"):
-        PanelClassifier(Remembers(), size=4).fit(X, y, colour=np.arange(len(y)))
-
-
 def test_a_step_of_a_pipeline_with_a_search_over_it(named):
     X, y, X_new, y_new = named
     pipeline = make_pipeline(StandardScaler(), PanelClassifier(LOGISTIC))
@@ -248,12 +204,3 @@ def test_processes_train_the_same_experts(named):
     X, y, X_new, _ = named
     one, two = (PanelClassifier(LOGISTIC, size=4, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert np.array_equal(one.decision_function(X_new), two.decision_function(X_new))
-
-
-def test_progress_is_shown_on_request(capsys, animals):
-    PanelClassifier(GaussianNB(), size=2).fit(*animals)
-    assert capsys.readouterr().err == ""
-    PanelClassifier(GaussianNB(), size=2, verbose=1).fit(*animals)
-    assert "6 of 6 experts trained" in capsys.readouterr().err
-    PanelClassifier(GaussianNB(), size=2, verbose=2).fit(*animals)
-    assert capsys.readouterr().err.count("experts trained") == 6
