@@ -313,7 +313,7 @@ def main() -> None:
     # What every forked process would load again.
     import covote.cli.app
     import covote.decoding.methods.em
-    import covote.files.report.report
+    import covote.files.report
     import covote.labelling  # noqa: F401
 
     end = time.monotonic() + 60 * options.minutes

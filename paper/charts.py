@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covote.colours import SERIES
-from covote.files.report.charts import new_figure
+from covote.files.charts import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

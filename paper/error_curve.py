@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.bounds import random_panel_error
 from covote.colours import SERIES
 from covote.decoding.gold import wilson
-from covote.files.report.charts import new_figure
+from covote.files.charts import new_figure
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.simulation.method_errors import error_rate

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from covote.files.report.charts import svg
+from covote.files.charts import svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

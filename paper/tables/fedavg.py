@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.colours import SERIES
 from covote.errors import DataError, FileError
-from covote.files.report.charts import new_figure
+from covote.files.charts import new_figure
 from paper import paper_values
 from paper.cores import in_processes
 from paper.datasets import TITLES, ImageSet

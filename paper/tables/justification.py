@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.colours import SERIES
-from covote.files.report.charts import new_figure
+from covote.files.charts import new_figure
 from paper.experiment import SIZES, Context, Needs, paper_subsets
 from paper.sections import FAILS, HOLDS, Cell, Claim, Grid, Picture, Section, verdict
 from paper.store import Experts

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from covote.decoding.expert_report import expert_report, pair_agreement
     from covote.errors import CovoteError
     from covote.files import decode_file
-    from covote.files.report.report import write_report
+    from covote.files.report import write_report
     from covote.labelling import label, label_file
     from covote.labels import Labels
     from covote.learn import PanelClassifier
@@ -74,7 +74,7 @@ _PLACES = {
     "pair_agreement": "decoding",
     "select": "covers",
     "simulate": "simulation",
-    "write_report": "files.report.report",
+    "write_report": "files.report",
 }
 
 

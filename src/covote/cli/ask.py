@@ -142,7 +142,7 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
 
     found = replay(votes, gold)
     if report is not None:
-        from covote.files.report.report import write_replay
+        from covote.files.report import write_replay
 
         write_replay(report, found, source)
     if as_json:

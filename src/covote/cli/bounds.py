@@ -30,7 +30,7 @@ def bounds(
     terminal.check_places(plot)
     rows = bound_table(classes, size, error)
     if plot is not None:
-        from covote.files.report.charts import cover_bounds
+        from covote.files.charts import cover_bounds
 
         terminal.draw(lambda: cover_bounds(classes, size), plot)
     if as_json:

@@ -35,7 +35,7 @@ def compare(
     read = VoteFile(answers, panel_file, reading).read()
     found = compared(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
     if plot is not None:
-        from covote.files.report.charts import method_comparison
+        from covote.files.charts import method_comparison
 
         terminal.draw(lambda: method_comparison(found), plot)
     if as_json:

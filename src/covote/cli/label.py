@@ -145,7 +145,7 @@ def label(
     """
     from covote.files import Output, read_gold
     from covote.files.decoding_files import check_report
-    from covote.files.report.report import write_report
+    from covote.files.report import write_report
     from covote.labelling import Asking, DataPlace, label_file, request_file
     from covote.models.entries import running_code
     from covote.models.expert import folder_of, models_of, panel_of_models

@@ -61,7 +61,7 @@ def simulate(
             noise=noise,
         )
     if plot is not None:
-        from covote.files.report.charts import error_curves
+        from covote.files.charts import error_curves
 
         terminal.draw(lambda: error_curves(found), plot)
     if as_json:

@@ -162,7 +162,7 @@ def check_places(
 def draw(plot: Callable[[], Axes | Figure], path: Path) -> None:
     """Draw what `plot` returns to a picture file, completely or not at all."""
     kind = path.suffix.lower().removeprefix(".")
-    from covote.files.report.charts import own_settings
+    from covote.files.charts import own_settings
 
     with own_settings(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing", UserWarning)

@@ -180,7 +180,7 @@ def decode_file(
     notes = (*_assumed(panel, file.panel), *file.notes(), *outcome.notes)
     outcome = replace(outcome, notes=notes, dropped=dropped)
     if output.report is not None:
-        from covote.files.report.report import write_report
+        from covote.files.report import write_report
 
         write_report(output.report, outcome, source=Path(workbook_and_sheet(votes_file)[0]).name)
     return outcome

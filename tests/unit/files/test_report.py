@@ -9,9 +9,8 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.colours import DARK, LIGHT
 from covote.errors import InputError
-from covote.files import Outcome, Output, decode_file, read_gold
-from covote.files.report import charts
-from covote.files.report.report import headline, report_page
+from covote.files import Outcome, Output, charts, decode_file, read_gold
+from covote.files.report import headline, report_page
 from covote.labels import MEANINGS, STATUSES
 
 

@@ -15,8 +15,8 @@ from covote.colours import DARK, LIGHT
 from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import advice, group_answers
 from covote.decoding.gold import gold_sentence
+from covote.files import charts
 from covote.files.outcome import MOST_PAIRS, Outcome, percent
-from covote.files.report import charts
 from covote.files.review import GOALS
 from covote.labels import MEANINGS, STATUSES
 from covote.panel import Name
@@ -252,7 +252,7 @@ def _page(template: str, contents: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
-        loader=PackageLoader("covote.files.report", "templates"),
+        loader=PackageLoader("covote.files", "templates"),
         autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,1 +1,0 @@
-"""The report on a file of votes: one HTML page with everything in it."""
