@@ -223,11 +223,6 @@ def mturk(random: Random, folder: Path, files: list[list[Record]]) -> Written:
     return _table(folder, ".csv", files, ("HITId", "WorkerId", "Answer.bird.label"))
 
 
-def toloka(random: Random, folder: Path, files: list[list[Record]]) -> Written:
-    """Rows of assignments, in TSV."""
-    return _table(folder, ".tsv", files, ("ASSIGNMENT:task_id", "ASSIGNMENT:worker_id", "OUTPUT:bird"))
-
-
 def label_studio_csv(random: Random, folder: Path, files: list[list[Record]]) -> Written:
     """Rows of annotations, in CSV."""
     return _table(folder, ".csv", files, ("id", "annotator", "bird"), is_sorted=True)
@@ -238,7 +233,7 @@ def _table(
 ) -> Written:
     """Write a row for each answer; Label Studio sorts its columns by their names."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n", delimiter="\t" if ending == ".tsv" else ",")
+    writer = csv.writer(out, lineterminator="\n", delimiter=",")
     order = [1, 2, 0] if is_sorted else [0, 1, 2]
     more = ["annotation_id"] if is_sorted else []
     writer.writerow([*more, *(names[n] for n in order)])
@@ -312,7 +307,7 @@ def hugging_face(random: Random, folder: Path, files: list[list[Record]]) -> Wri
 TOOLS = {
     "label-studio": label_studio, "label-studio-min": label_studio_min, "label-studio-csv": label_studio_csv,
     "argilla": argilla, "ground-truth": ground_truth, "prodigy": prodigy, "doccano": doccano, "mturk": mturk,
-    "toloka": toloka, "hugging-face": hugging_face,
+    "hugging-face": hugging_face,
 }  # fmt: skip
 FOLDERS = {"label-studio", "argilla", "ground-truth"}
 """Tools of which several files may lie in a folder."""

@@ -21,7 +21,7 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Answers in any format (also exports of Label Studio, Argilla, doccano, Prodigy, Toloka, "
+            help="Answers in any format (also exports of Label Studio, Argilla, doccano, Prodigy, "
             "Mechanical Turk, Ground Truth, Hugging Face), labels, or a panel."
         ),
     ],

@@ -19,7 +19,7 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.tables import ReadOptions
 from covote.tables.column_roles import id_column
-from covote.tables.formats import argilla, doccano, hugging_face, label_studio, prodigy
+from covote.tables.formats import annotation_tools, hugging_face, label_studio
 from covote.tables.formats.exported_answers import Labelled
 from covote.tables.table_file import TableFile
 from covote.tables.writing import open_writer
@@ -149,8 +149,9 @@ def _records(
         (item, label, _rounded(score)) for item, label, score in zip(*columns, strict=True)
     )
     if tool == "prodigy":
-        return prodigy.tasks(labels, data, classes)
-    return (argilla.records if tool == "argilla" else doccano.documents)(labels, data)
+        return annotation_tools.prodigy_tasks(labels, data, classes)
+    write = annotation_tools.argilla_records if tool == "argilla" else annotation_tools.doccano_documents
+    return write(labels, data)
 
 
 def _rounded(score: float | None) -> float | None:

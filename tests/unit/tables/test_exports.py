@@ -30,7 +30,6 @@ EXPORTS = {
     "prodigy.jsonl": "a Prodigy export",
     "doccano": "a doccano export",
     "mturk.csv": "results of Amazon Mechanical Turk",
-    "toloka.tsv": "assignments of Toloka",
     "hugging-face": "a Hugging Face dataset",
 }
 """Each file in `exports` holds the answers of PLAIN, and what it is recognised as."""
@@ -155,7 +154,6 @@ def test_what_was_left_out_is_counted():
     assert "left out: 1 cancelled annotation, 1 prediction" in note_of(HERE / "label-studio.json")
     assert "left out: 1 ignored answer" in note_of(HERE / "prodigy.jsonl")
     assert "left out: 1 rejected assignment" in note_of(HERE / "mturk.csv")
-    assert "left out: 1 rejected assignment" in note_of(HERE / "toloka.tsv")
     assert "left out: 1 discarded response" in note_of(HERE / "argilla-1.jsonl")
 
 
@@ -246,7 +244,6 @@ def prodigy_answer(session, **said):
 
 
 MTURK = "HITId,AssignmentId,WorkerId,AssignmentStatus,"
-TOLOKA = "INPUT:image\tINPUT:hint\tOUTPUT:result\tASSIGNMENT:worker_id\tASSIGNMENT:status\n"
 ROBIN_RAVEN = {"A": "robin", "B": "raven"}
 PLAUSIBLE = {
     "a null result": ("x.json", [annotated([chosen("robin")], [chosen("raven")], None)]),
@@ -289,10 +286,6 @@ PLAUSIBLE = {
     ),
     "Mechanical Turk with empty cells of radio buttons": (
         "x.csv", MTURK + "Answer.c.robin,Answer.c.raven\nh,1,A,Approved,true,\nh,2,B,Approved,,true\n"
-    ),
-    "Toloka without task ids": (
-        "x.tsv",
-        TOLOKA + "u\th\trobin\tA\tAPPROVED\n\t\t\t\t\nu\th\traven\tB\tAPPROVED\nu\th\t\tC\tSKIPPED\n",
     ),
     "Argilla without values": (
         "x.jsonl",
@@ -550,13 +543,6 @@ def test_a_score_that_is_none_is_refused_in_one_line(tmp_path, score):
     place.write_text(json.dumps([{"id": 1, "data": {}, "annotations": [], "predictions": [said]}]))
     with pytest.raises(FileError, match="record 1 is not as that tool writes it"):
         TableFile(place, exports=True)
-
-
-def test_assignments_of_toloka_that_name_no_item_are_not_one_item(tmp_path):
-    head = "ASSIGNMENT:task_id\tASSIGNMENT:worker_id\tOUTPUT:result\tINPUT:image\n"
-    (tmp_path / "pool.tsv").write_text(head + "t1\tann\tcat\t\n\tbob\tcat\t\n\tann\tdog\t\n")
-    with pytest.raises(InputError, match="record 2 does not name its item"):
-        TableFile(tmp_path / "pool.tsv", exports=True).table()
 
 
 def test_a_number_with_a_point_names_a_task_of_label_studio(tmp_path):

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from covote.arguments import naming, no_file
 from covote.errors import CovoteError, FileError
-from covote.tables.formats import argilla, crowd_platforms, doccano, hugging_face, label_studio, prodigy
+from covote.tables.formats import annotation_tools, crowd_platforms, hugging_face, label_studio
 from covote.tables.formats.exported_answers import ExportedAnswers
 
 Record = Mapping[str, Any]
@@ -41,9 +41,9 @@ OBJECTS = {
         crowd_platforms.fits_ground_truth,
         crowd_platforms.read_ground_truth,
     ),
-    "argilla": Format("an Argilla export", argilla.fits, argilla.read),
-    "prodigy": Format("a Prodigy export", prodigy.fits, prodigy.read),
-    "doccano": Format("a doccano export", doccano.fits, doccano.read),
+    "argilla": Format("an Argilla export", annotation_tools.fits_argilla, annotation_tools.read_argilla),
+    "prodigy": Format("a Prodigy export", annotation_tools.fits_prodigy, annotation_tools.read_prodigy),
+    "doccano": Format("a doccano export", annotation_tools.fits_doccano, annotation_tools.read_doccano),
 }
 """Exports in JSON, one array or one object per line; the first that fits a file's first record reads it."""
 TABLES = {
@@ -51,7 +51,6 @@ TABLES = {
     "mturk": Format(
         "results of Amazon Mechanical Turk", crowd_platforms.fits_mturk, crowd_platforms.read_mturk
     ),
-    "toloka": Format("assignments of Toloka", crowd_platforms.fits_toloka, crowd_platforms.read_toloka),
 }
 """Exports in CSV or TSV, told by the names of their columns."""
 DATASET = b"huggingface"

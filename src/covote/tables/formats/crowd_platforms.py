@@ -1,9 +1,9 @@
-"""Crowd platforms: Amazon Mechanical Turk, SageMaker Ground Truth and Toloka.
+"""Crowd platforms: Amazon Mechanical Turk and SageMaker Ground Truth.
 
 Formats: https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI (API version 2017-01-17),
 https://docs.aws.amazon.com/sagemaker/latest/dg/sms-custom-templates-step3-lambda-requirements.html (version
-2018-10-16 of the request), https://docs.aws.amazon.com/sagemaker/latest/dg/sms-ui-template-reference.html,
-https://toloka.ai/docs/guide/result-of-eval (2024). crowd-kit's frames (task, worker, label) are plain tables.
+2018-10-16 of the request), https://docs.aws.amazon.com/sagemaker/latest/dg/sms-ui-template-reference.html.
+crowd-kit's frames (task, worker, label) are plain tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from covote.tables.formats.exported_answers import ExportedAnswers
 BUTTONS = "buttons"
 """The question that buttons answer which are elements of their own."""
 _ANSWER, _INPUT = "Answer.", "Input."  # columns of Mechanical Turk
-_VALID = ("APPROVED", "SUBMITTED", "ACCEPTED")
 
 # Forms of crowd HTML elements, for Mechanical Turk and Ground Truth
 
@@ -115,31 +114,3 @@ def read_ground_truth(records: Iterable[Mapping[str, Any]], rows: ExportedAnswer
                 more=record.get("dataObject"),
                 what=f"object {item}",
             )
-
-
-# Toloka: the assignments of a pool as TSV, a row for each answer
-
-
-def fits_toloka(names: Mapping[str, Any]) -> bool:
-    """Whether these are the columns of assignments."""
-    return "ASSIGNMENT:worker_id" in names and any(name.startswith("OUTPUT:") for name in names)
-
-
-def read_toloka(records: Iterable[Mapping[str, Any]], rows: ExportedAnswers) -> None:
-    """Add the assignments that were not rejected or skipped; empty rows stand between pages of tasks.
-
-    The task's id names the item. Toloka leaves it out unless it is asked for; then what was shown does.
-    """
-    for row in records:
-        if not any(row.values()):
-            continue
-        status = row.get("ASSIGNMENT:status") or _VALID[0]
-        if status not in _VALID:
-            rows.drop(f"{status.lower()} assignment")
-            continue
-        shown, answers = (
-            {name.removeprefix(kind): value for name, value in row.items() if name.startswith(kind)}
-            for kind in ("INPUT:", "OUTPUT:")
-        )
-        task = row.get("ASSIGNMENT:task_id") or " | ".join(filter(None, shown.values()))
-        rows.add(task, row["ASSIGNMENT:worker_id"], answers, more=shown)
