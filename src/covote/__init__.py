@@ -79,7 +79,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first asked for: who designs panels does not wait for scikit-learn."""
+    """Load a public name when it is first used, so that designing panels does not wait for scikit-learn."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

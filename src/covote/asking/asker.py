@@ -205,7 +205,7 @@ class Asker:
         """Return the questions whose answers are worth most for their cost, at most one about each item.
 
         They are spread evenly: an expert gets a second share only when the others have theirs, or cannot
-        help. Items are searched from the one most in doubt, until no other can be worth as much.
+        help. Items are searched from the most doubtful one, until no other can be worth as much.
         """
         count = check_count(count, "the number of questions", 1)
         rows = self._rows(None)

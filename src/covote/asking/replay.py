@@ -1,4 +1,4 @@
-"""Replay: how many of the given answers each rule would have asked for, and which labels they give."""
+"""Replay: how many of the given answers each rule would have needed, and which labels they give."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _truth(votes: Votes, gold: Mapping[Any, Name] | None) -> NDArray[np.int64]:
 
 
 def _asked(votes: Votes, rule: str, **terms: Any) -> Asker:
-    """Return an asker that has asked everything, and been answered from the votes."""
+    """Return an asker that has asked everything, answered from the votes."""
     asker, dense = Asker(votes.panel, len(votes), rule, partial=True, **terms), votes.dense
     while len(asked := asker.next()):
         asker.tell_all(asked, dense[asked.item, asked.expert].astype(np.int64))

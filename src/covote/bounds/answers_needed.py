@@ -40,7 +40,7 @@ def two_round_answers(classes: int, size: int) -> int:
 
 
 def knockout_rounds(classes: int, size: int) -> int:
-    """Rounds of a knock-out, in which only the classes that were named go on: ceil(log_R K).
+    """Rounds of a knock-out, in which only the classes that were named stay: ceil(log_R K).
 
     >>> knockout_rounds(100, 10), knockout_rounds(101, 10)
     (2, 3)

@@ -47,7 +47,7 @@ def output_set(panel: Panel, name: Name) -> NDArray[np.int64]:
     if vectors * max(1, len(panel)) > MOST_ANSWERS:
         raise TooLargeError(
             f"class {name!r} allows {vectors:,} answer vectors, too many to list; "
-            "decode(method='authority') tells output sets apart without listing them"
+            "decode(method='authority') distinguishes output sets without listing them"
         )
     return np.array(list(product(*options)), dtype=np.int64).reshape(vectors, len(panel))
 

@@ -259,7 +259,7 @@ def pair_weights(prior: NDArray[np.float64]) -> NDArray[np.float64]:
 def confusion(panel: Panel, accuracy: NDArray[np.float64]) -> tuple[Array, Array]:
     """Return BC of every expert, for two classes that it knows and for two of which it knows one.
 
-    An expert of a single class always names it, and tells nothing apart.
+    An expert of a single class always names it, and distinguishes nothing.
     """
     size = panel.sizes.astype(np.float64)
     other = np.maximum(size - 1, 1)

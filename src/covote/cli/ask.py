@@ -196,8 +196,8 @@ def _converse(panel: Panel, state: Path | None) -> None:
         if state is not None:
             if _version(state) not in (None, version):
                 raise InputError(
-                    f"another program has written {state} meanwhile, so the last answer is not kept; go on "
-                    "there, or end it and start again here"
+                    f"another program has written {state} meanwhile, so the last answer is not kept; "
+                    "continue there, or end it and start again here"
                 )
             asker.save(state)
             version = _version(state)

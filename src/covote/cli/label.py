@@ -112,8 +112,8 @@ def label(
         bool,
         typer.Option(
             "--strict/--no-strict",
-            help="Stop, or go on, if an expert has no usable answer to its first batch, after every expert "
-            "was asked about one.",
+            help="Stop, or continue, if an expert has no usable answer to its first batch, after every "
+            "expert was asked about one.",
             rich_help_panel="Failures",
         ),
     ] = True,

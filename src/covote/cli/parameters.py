@@ -154,7 +154,7 @@ class StandardStreams:
                     shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
             if isinstance(error, CovoteError):
-                # Users have never heard of that folder.
+                # Users do not know that folder.
                 raise type(error)(str(error).replace(f"{self._folder.name}{os.sep}", "")) from error
 
 

@@ -37,8 +37,8 @@ def failure_notes(found: Labelling) -> list[str]:
     if notes and uncovered:
         shown = terminal.first_of((f"{one} and {other}" for one, other in uncovered), 4)
         notes.append(
-            f"where answers are missing, {terminal.counted(len(uncovered), 'pair')} of classes "
-            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anyone: {shown}"
+            f"where answers are missing, no one can tell {terminal.counted(len(uncovered), 'pair')} "
+            f"of classes apart: {shown}"
         )
     elif notes:
         notes.append("where answers are missing, the other experts still cover every pair of classes")

@@ -57,7 +57,7 @@ def decode(
     proba: bool = False,
     **options: Any,
 ) -> Labels:
-    """Infer the class of every item from the votes.
+    """Turn the experts' answers into one label per item.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def decode(
         :func:`compare` recommends on the gold items, and the default if there are none.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
-        their class, methods that learn use them, and ``labels.gold`` has the accuracy of the votes alone.
+        their class, methods that learn use them, and ``labels.gold`` has their accuracy from the answers.
     workers
         How many threads to use; the labels do not depend on it.
     proba

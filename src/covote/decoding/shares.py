@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 class Shares(NamedTuple):
-    """N_k, d_k and N_k / d_k (rows x classes), -1 for a class that was not heard.
+    """N_k, d_k and N_k / d_k (rows x classes), -1 for a class that no one who knows it has judged.
 
     Equal fractions are equal as floats.
     """

@@ -37,7 +37,7 @@ def write_report(
     """Write a report with pictures to one HTML file, completely or not at all.
 
     It shows the quality of the labels: a headline, how sure they are, how often experts agree with them,
-    which classes are confused, and the items that are worth a second item.
+    which classes are confused, and the items that are worth a second look.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def write_report(
     outcome
         From :func:`decode_file` (or `.outcome` of :func:`label_file`).
     source
-        What the votes are called in the report: its title.
+        What the answers are called in the report: its title.
     notes
         Warnings to show at its top, besides those of the outcome.
     """

@@ -98,7 +98,7 @@ class ExpectedErrors:
         return np.concatenate([[0], np.cumsum(self.count)]), np.concatenate([[0.0], np.cumsum(self.wrong)])
 
     def scaled(self, factor: float) -> ExpectedErrors:
-        """Return the same with so many times as many wrong labels.
+        """Return the same, with the numbers of wrong labels times a factor.
 
         >>> ExpectedErrors(np.array([1, 4]), np.array([1.0, 2.0])).scaled(1.5).expected
         3.0

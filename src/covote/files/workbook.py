@@ -53,7 +53,7 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
 
     Answers of experts who are not in the panel, of unknown classes, and outside what the expert knows are
     left out; names that are surely misspelt are corrected, and those that a sheet of two columns or a column
-    beside the experts explains are replaced.
+    next to the experts explains are replaced.
     """
     ending = Path(path).suffix.lower()
     if not Path(path).exists():

@@ -230,7 +230,7 @@ class Run:
             self._calibrate(i)
 
     def _ask_in_rounds(self) -> None:
-        """Ask the cheapest about everything, then the next about what is in doubt, and so on."""
+        """Ask the cheapest about everything, then the next about what is doubtful, and so on."""
         asked: list[int] = []
         for group in by_cost(self._panel):
             if asked:
@@ -255,7 +255,7 @@ class Run:
         if problems and any(rest.values()) and self._how.strict:
             raise ExpertError(
                 f"{together(problems)}. The rest was not asked; what was answered is kept. Correct the panel "
-                "and run again, or go on without these answers with --no-strict (strict=False)"
+                "and run again, or continue without these answers with --no-strict (strict=False)"
             )
         for _ in self._store_replies(rest, done):
             pass

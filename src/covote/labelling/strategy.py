@@ -27,7 +27,7 @@ class Asking:
     ----------
     ask
         ``"everyone"`` about everything, or ``"doubtful"``: experts in the order of their cost, each only
-        about what the cheaper ones leave in doubt.
+        about the items on which cheaper ones do not agree.
     budget
         What the calls of language models with prices may cost, in all runs with the same file of answers.
     batch

@@ -124,6 +124,8 @@ class GoldScore:
 class Labels:
     """One label per item, with the evidence for and against it.
 
+    `value` has the labels by name (None where an item is open), `items` the ids; `confidence`, `status` and
+    `runner_up` say how far to trust them. :meth:`to_pandas` returns a table, :meth:`save` writes a file.
     Labels are plain arrays: they can be pickled, and of the answers they keep only those on tied items.
 
     Attributes
@@ -142,6 +144,13 @@ class Labels:
 
     Labels that were decoded with ``evidence=False`` have no `confidence`, `margin`, `runner_up`, `violations`
     and `status`.
+
+    >>> from covote import decode
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> said = {"item": ["p1"], "expert-1": ["cat"], "expert-2": ["dog"], "expert-3": ["cat"]}
+    >>> labels = decode(said, panel)
+    >>> labels.value.tolist(), labels.status.tolist(), labels.runner_up.tolist()
+    (['cat'], ['agreed'], ['dog'])
     """
 
     panel: Panel

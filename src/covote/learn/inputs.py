@@ -98,7 +98,7 @@ def is_list_of_things(X: Any) -> bool:
 
 
 def is_finite(X: Any) -> bool:
-    """Whether X is an array or sparse matrix of numbers without NaN or infinity; if in doubt, no."""
+    """Whether X is an array or sparse matrix of numbers without NaN or infinity; if unknown, False."""
     values = X.data if hasattr(X, "toarray") else X
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
         return False

@@ -55,7 +55,7 @@ class RateLimit:
         self._tokens, self._free, self._lock = tokens, 0.0, threading.Lock()
 
     def wait(self, group: RequestGroup, tokens: float) -> None:
-        """Wait until a call with so many tokens may begin."""
+        """Wait until a call with this many tokens may begin."""
         with self._lock:
             now = time.monotonic()
             start = max(now, self._free)

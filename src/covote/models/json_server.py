@@ -20,7 +20,7 @@ from covote.panel import Name
 
 
 class JsonServer:
-    """A model behind ``json:http://host/path``, told what its expert knows."""
+    """A model behind ``json:http://host/path``, which is sent what its expert knows."""
 
     classes: tuple[Any, ...] = ()
 

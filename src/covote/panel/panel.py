@@ -101,7 +101,7 @@ class Panel:
     models
         The model that answers for each expert, as written in a panel file; stored unchanged.
     left
-        Whether each expert has left (default: nobody). Answers of experts who left still count; they are not
+        Whether each expert has left (default: no one). Answers of experts who left still count; they are not
         asked, and do not cover pairs for :func:`covote.complete`, :func:`covote.select` and `covote check`.
     certificate
         The proof that comes with the panel, if covote built it.

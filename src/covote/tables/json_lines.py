@@ -81,6 +81,6 @@ def refuse_rounded(batch: pa.RecordBatch | pa.Table, path: Path) -> None:
             limits = pc.min_max(column).as_py()
             if max(abs(limits["min"]), abs(limits["max"])) >= 2**53:
                 raise InputError(
-                    f"{path}: column {name!r} has numbers with too many digits to be told apart; write them "
-                    "as text, in quotes"
+                    f"{path}: column {name!r} has numbers with too many digits to tell them apart; write "
+                    "them as text, in quotes"
                 )

@@ -52,7 +52,7 @@ TABLES = {
         "results of Amazon Mechanical Turk", crowd_platforms.fits_mturk, crowd_platforms.read_mturk
     ),
 }
-"""Exports in CSV or TSV, told by the names of their columns."""
+"""Exports in CSV or TSV, recognised by the names of their columns."""
 DATASET = b"huggingface"
 """The metadata that a Parquet file of a Hugging Face dataset has."""
 _DATASET = "recognised as a Hugging Face dataset"
@@ -94,7 +94,7 @@ def from_file(path: str | os.PathLike[str]) -> Export | None:
 def from_table(
     path: str | os.PathLike[str], names: Sequence[str], table: Callable[[], pa.Table]
 ) -> Export | None:
-    """Return the answers in a table of another tool, told by the names of its columns."""
+    """Return the answers in a table of another tool, recognised by the names of its columns."""
     place, found = Path(path), _fitting(TABLES, dict.fromkeys(names))
     if found is None:
         return None
