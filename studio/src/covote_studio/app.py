@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -116,6 +117,10 @@ HEADINGS = {
 def _add_refusals(app: FastAPI) -> None:
     for kind, sentence in SENTENCES.items():
         app.add_exception_handler(kind, lambda request, _error, refusal=sentence: _refusal(request, *refusal))
+
+    @app.exception_handler(ClientDisconnect)
+    def hung_up(_request: Request, _error: Exception) -> Response:
+        return Response(status_code=400)  # no one reads it, and it is no fault to be reported
 
     @app.exception_handler(Exception)
     def broken(request: Request, _error: Exception) -> Response:

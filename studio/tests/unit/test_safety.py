@@ -1,5 +1,6 @@
 """Each defence has a test that fails without it."""
 
+import asyncio
 import importlib
 import pkgutil
 import re
@@ -552,6 +553,30 @@ BAD_FILES = [
     ("a.docx", b"PK", "not a picture"),
     ("a.zip", b"PK nonsense", "unpacked"),
 ]
+
+
+@pytest.mark.parametrize("path", ["/login", "/label/answer", "/items"])
+def test_whoever_hangs_up_in_the_middle_leaves_no_traceback(rig, path):
+    cookie = "; ".join(f"{name}={value}" for name, value in rig.browser("owner").cookies.items())
+    headers = {"host": "testserver", "sec-fetch-site": "same-origin", "cookie": cookie,
+               "content-type": "application/x-www-form-urlencoded", "content-length": "9"}  # fmt: skip
+    scope = {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("192.0.2.1", 5000), "server": ("testserver", 80), "scheme": "http", "http_version": "1.1",
+        "root_path": "",
+    }  # fmt: skip
+    parts = iter([{"type": "http.request", "body": b"na", "more_body": True}, {"type": "http.disconnect"}])
+    answered = []
+
+    async def receive():
+        return next(parts)
+
+    async def send(message):
+        answered.append(message)
+
+    asyncio.run(rig.app(scope, receive, send))
+    assert answered[0]["status"] == 400
 
 
 def test_a_file_that_cannot_be_used_is_told_in_a_sentence(rig):
