@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--size", type=int, default=39, help="classes in each prompt of the panel")
     parser.add_argument("--name", default="model")
-    parser.add_argument("--rows", default="baseline,one,follow,panel")
+    parser.add_argument("--rows", default="baseline,one,panel")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="covote-models-"))
@@ -119,17 +119,13 @@ def main() -> None:
         show("(a) one prompt, calibrated", named(calibrated(scores_of("one"))), *cost)
         by_thirty(scores_of("one"))
 
-    def follow() -> None:
-        show("(a) one prompt, `follow = 2`, calibrated", *run("follow", single(follow=2)))
-        by_thirty(scores_of("follow"))
-
     def panel() -> None:
         found = design(classes, options.size)
         found = Panel(found.classes, found.knows, found.names, models=[model] * len(found))
         way = f"(b) {len(found)} prompts with {options.size} classes, calibrated"
         show(way, *run(f"panel-{options.size}", found))
 
-    rows = {"baseline": baseline, "one": one, "follow": follow, "panel": panel}
+    rows = {"baseline": baseline, "one": one, "panel": panel}
     for row in options.rows.split(","):
         rows[row]()
 

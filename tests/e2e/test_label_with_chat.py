@@ -257,32 +257,6 @@ def test_killed_runs_pay_again_only_for_calls_in_flight(folder):
     assert sum(again.values()) - 160 <= 3 * 32
 
 
-def test_an_item_without_content_is_asked_about_in_the_first_run_only(covote, folder):
-    works = []
-
-    def behave(handler, item, times, body):
-        prompt = body["messages"][0]["content"]
-        if "N/A" in prompt:
-            handler.complete("none of these", re.findall(r"^- (.*)$", prompt, re.M))
-        elif not works and item >= 20:
-            handler.send(500, {})
-        else:
-            return False
-        return True
-
-    with Stub(behave=behave) as stub:
-        panel(stub.url, follow=2, retries=0)
-        run(covote)
-        assert sum("N/A" in body["messages"][0]["content"] for body in stub.bodies) == 4
-        works.append(True)
-        stub.bodies.clear()
-        environment = {**os.environ, "PYTHONPATH": str(Path(covote_package.__file__).parents[1])}
-        command = [sys.executable, "-m", "covote", "label", "items.csv", "--panel", "panel.toml", "-o"]
-        subprocess.run([*command, "labels.csv"], env=environment, capture_output=True, check=True)
-        assert labels() == truth(folder)
-        assert sum("N/A" in body["messages"][0]["content"] for body in stub.bodies) == 0
-
-
 def test_a_server_without_schemas_is_offered_one_by_no_expert_twice(covote, folder):
     with Stub(schemas=False) as stub:
         model = {"use": f"chat:{stub.url}", "in_flight": 1}

@@ -248,14 +248,6 @@ class AnswersFile(StoredAnswers):
         """Write what the calls of an expert have cost, in a transaction."""
         self._db.execute("UPDATE experts SET usage = ? WHERE name = ?", (json.dumps(list(usage)), expert))
 
-    def content_free_answer(self, expert: Any) -> Any:
-        """Return what an expert says about an item without content; None if nothing was written."""
-        return self._stored("SELECT content_free FROM experts WHERE name = ?", expert)
-
-    def write_content_free_answer(self, expert: Any, answer: Mapping[str, Any]) -> None:
-        """Write what an expert says about an item without content, in a transaction."""
-        self._db.execute("UPDATE experts SET content_free = ? WHERE name = ?", (json.dumps(answer), expert))
-
     def asked(self, expert: Any, items: int) -> NDArray[np.bool_]:
         """Return which items an expert was asked about."""
         steps = [(low, min(low + STEP, items)) for low in range(0, items, STEP)]

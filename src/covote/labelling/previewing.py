@@ -52,5 +52,5 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: bool) -> UsageEs
         rows.append((name, whole, True))
         total = total.plus(whole)
         if shown is None:
-            shown, prompt = name, expert.model.first_prompt(sample[0])
+            shown, prompt = name, expert.model.options.question(sample[0])
     return UsageEstimate(shown, prompt, rows, total)

@@ -142,14 +142,8 @@ class Run:
         self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
         self.experts = [ExpertRun(name) for name in panel.names]
-        self._baseline_kept: set[int] = set()
-        for i, run in enumerate(self.experts):
-            used = kept.usage(run.name)
-            run.usage = Usage._make(used) if used else Usage()
-            model = self._chat(i)
-            if model is not None:
-                model.baseline = kept.content_free_answer(run.name)
-                self._baseline_kept.update([i] if model.baseline else [])
+        for run in self.experts:
+            run.usage = Usage._make(kept.usage(run.name) or Usage())
         self.over_budget = False
         # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
         self._highest_cost = max(
@@ -295,14 +289,9 @@ class Run:
         return f"expert {self._panel.names[i]!r} {answers.note}"
 
     def _store_usage(self, i: int) -> None:
-        """Keep what the calls of a language model have cost and taught, in a transaction."""
-        model, name = self._chat(i), self._panel.names[i]
-        if model is None:
-            return
-        self._kept.write_usage(name, self.experts[i].usage)
-        if model.baseline and i not in self._baseline_kept:
-            self._kept.write_content_free_answer(name, model.baseline)
-            self._baseline_kept.add(i)
+        """Keep what the calls of a language model have cost, in a transaction."""
+        if self._chat(i) is not None:
+            self._kept.write_usage(self._panel.names[i], self.experts[i].usage)
 
     def _missing(self, i: int) -> list[BatchQuestion]:
         """Return what an expert should answer and has not answered yet, batch by batch."""

@@ -10,13 +10,12 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
@@ -83,10 +82,6 @@ class Chat:
     probabilities, top_logprobs, calibrate
         Whether log-probabilities are used, how many at each token, and whether the probability of an option
         is divided by its mean over all items: small models like some names whatever the item is.
-    follow
-        How many calls an item may take. From 2 on, an item without content is asked about first, until all
-        options are told apart, and the probabilities are divided by those of that item, token by token. If
-        the most probable option is then not told from others that begin alike, a further call allows those.
     in_flight, tokens_per_minute, timeout, retries
         Requests that wait at a time, tokens that may be sent and received in a minute (about), seconds that
         one request may take, and how often it is tried again.
@@ -114,7 +109,6 @@ class Chat:
         probabilities: bool = True,
         top_logprobs: int = 20,
         calibrate: bool = True,
-        follow: int = 1,
         in_flight: int = 8,
         tokens_per_minute: int | None = None,
         timeout: float = 60.0,
@@ -135,10 +129,7 @@ class Chat:
         self._rate = None if tokens_per_minute is None else RateLimit(tokens_per_minute / 60)
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
-        self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
-        self.baseline: TokenProbabilities | None = None
-        """What is said about an item without content, once it was asked about."""
-        self._lock = threading.Lock()
+        self.in_flight, self.calibrate = in_flight, calibrate
 
     def __call__(self, batch: Batch) -> ModelAnswers:
         """Ask about every item of a batch, one after another."""
@@ -147,10 +138,7 @@ class Chat:
 
     def request(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the call about an item as batch services take it: method, path and content."""
-        if self._follow > 1:
-            raise ExpertError("has follow = 2, but a batch has one call for each item; leave it out")
-        message = {"role": "user", "content": self.options.question(row)}
-        body = self._body([message], self.options.names)
+        body = self._body([{"role": "user", "content": self.options.question(row)}])
         return {"method": "POST", "url": self._path, "body": body}
 
     def read_response(self, found: Any) -> ModelAnswers:
@@ -159,34 +147,24 @@ class Chat:
         option = self.options.chosen(text)
         if option is None:
             return self._unusable(" ".join(text.split())[:80], used)
-        return self._answers(
-            option, self.options.scores(continuations, {})[0] if continuations else None, used
-        )
-
-    def first_prompt(self, row: Mapping[str, Any]) -> str:
-        """Return what is asked first about an item."""
-        return self.options.question(row)
+        return self._answers(option, continuations, used)
 
     def estimated(self, row: Mapping[str, Any]) -> Usage:
         """Return about what the first call about an item costs."""
-        tokens_in = round(len(self.first_prompt(row)) / _LETTERS)
+        tokens_in = round(len(self.options.question(row)) / _LETTERS)
         return Usage(1, tokens_in, _ANSWER, self.price(tokens_in, _ANSWER))
 
     def asked(self, group: RequestGroup, row: Mapping[str, Any]) -> ModelAnswers:
         """Ask about one item."""
         # If the answer is not an option, the mistake is quoted in one more call.
         messages = [{"role": "user", "content": self.options.question(row)}]
-        baseline, used = self._ask_baseline(group, row)
-        wrong = ""
+        used, wrong = Usage(), ""
         for _ in range(2):
-            text, continuations, cost = self._sent(group, messages, self.options.names)
+            text, continuations, cost = self._sent(group, messages)
             used = used.plus(cost)
             option = self.options.chosen(text)
             if option is not None:
-                if not continuations:
-                    return self._answers(option, None, used)
-                scores, cost = self._scored(group, messages, continuations, baseline)
-                return self._answers(option, scores, used.plus(cost))
+                return self._answers(option, continuations, used)
             wrong = " ".join(text.split())[:80]
             again = (
                 f"{wrong!r} is not one of the options. Answer with the name of one, as it is written above."
@@ -198,9 +176,10 @@ class Chat:
             ]
         return self._unusable(wrong, used)
 
-    def _answers(self, option: int, scores: NDArray[np.float32] | None, used: Usage) -> ModelAnswers:
-        if scores is not None:
-            return ModelAnswers(*from_scores(scores[None]), "", scores[None], used)
+    def _answers(self, option: int, continuations: TokenProbabilities, used: Usage) -> ModelAnswers:
+        if continuations:
+            scores = self.options.scores(continuations)[None]
+            return ModelAnswers(*from_scores(scores), "", scores, used)
         label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
         return ModelAnswers(np.array([label]), None, "", None, used)
 
@@ -208,51 +187,13 @@ class Chat:
         note = f"answered {self._connections.without_key(text)!r}, which is not one of its options"
         return ModelAnswers(np.array([NO_ANSWER]), None, note, None, used)
 
-    def _scored(
-        self,
-        group: RequestGroup,
-        messages: list[dict[str, str]],
-        continuations: TokenProbabilities,
-        baseline: TokenProbabilities | None,
-    ) -> tuple[NDArray[np.float32], Usage]:
-        """Return the scores of the options after further calls, what these cost, and add new continuations.
-
-        Further calls tell the most probable option from others; without `baseline`, they tell all apart.
-        """
-        used, (scores, ambiguous) = Usage(), self.options.scores(continuations, baseline)
-        most = len(self.options.names) if baseline is None else self._follow - 1
-        while used.calls < most and self._constrain != "none":
-            if baseline is not None:
-                best = [self.options.names[k] for k in np.flatnonzero(scores > scores.max() - 0.001)]
-                ambiguous = [name for name in ambiguous if name in best]
-            if not ambiguous:
-                break
-            _, more, cost = self._sent(group, messages, ambiguous)
-            used, new = used.plus(cost), more.keys() - continuations.keys()
-            continuations |= {text: continuations.get(text) or following for text, following in more.items()}
-            if not new:
-                break
-            scores, ambiguous = self.options.scores(continuations, baseline)
-        return scores, used
-
-    def _ask_baseline(self, group: RequestGroup, row: Mapping[str, Any]) -> tuple[TokenProbabilities, Usage]:
-        """Return what is said about an item without content, asked about once, and what that cost."""
-        with self._lock:
-            if self.baseline is not None or self._follow == 1 or not self.calibrate:
-                return self.baseline or {}, Usage()
-            continuations: TokenProbabilities = {}
-            empty = self.options.question(dict.fromkeys(row, "N/A"))
-            _, used = self._scored(group, [{"role": "user", "content": empty}], continuations, None)
-            self.baseline = continuations
-            return continuations, used
-
-    def _body(self, messages: list[dict[str, str]], names: Sequence[str]) -> dict[str, Any]:
-        """Return a request in which some options are allowed."""
+    def _body(self, messages: list[dict[str, str]]) -> dict[str, Any]:
+        """Return a request in which only the options are allowed."""
         body = {"messages": messages, "max_tokens": self.options.tokens, **self._request}
         if self._constrain == "grammar":
-            body["grammar"] = self.options.grammar(names)
+            body["grammar"] = self.options.grammar
         elif self._constrain == "json":
-            schema = {"name": "option", "strict": True, "schema": self.options.schema(names)}
+            schema = {"name": "option", "strict": True, "schema": self.options.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
@@ -274,10 +215,10 @@ class Chat:
         return text, continuations, Usage(1, *used, self.price(*used))
 
     def _sent(
-        self, group: RequestGroup, messages: list[dict[str, str]], names: Sequence[str]
+        self, group: RequestGroup, messages: list[dict[str, str]]
     ) -> tuple[str, TokenProbabilities, Usage]:
-        """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
-        body = self._body(messages, names)
+        """Return what the server said: a text, its tokens, and what that cost."""
+        body = self._body(messages)
         if self._rate is not None:
             letters = sum(len(message["content"]) for message in messages)
             self._rate.wait(group, letters / _LETTERS + _ANSWER)
@@ -286,7 +227,7 @@ class Chat:
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
                 self._constrain = "none"  # it does not know schemas
-                return self._sent(group, messages, names)
+                return self._sent(group, messages)
             raise
         return self._read(found, "logprobs" in body)
 
@@ -370,7 +311,6 @@ CHAT = Kind(
         "constrain": Option(lambda value: value in ("json", "grammar", "none"), "json, grammar or none"),
         "probabilities": SWITCH,
         "calibrate": SWITCH,
-        "follow": whole(1),
         "seed": whole(0),
         "shuffle": SWITCH,
         "top_logprobs": whole(1),

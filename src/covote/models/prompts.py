@@ -93,13 +93,16 @@ class Options:
             )
         return self._prompt.format_map(fields)
 
-    def schema(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return a JSON schema that allows only some options."""
-        return {"type": "string", "enum": list(names)}
+    @property
+    def schema(self) -> dict[str, Any]:
+        """A JSON schema that allows only the options."""
+        return {"type": "string", "enum": list(self.names)}
 
-    def grammar(self, names: Sequence[str]) -> str:
-        """Return a grammar of llama.cpp that allows only some options, with or without a space in front."""
-        return f'root ::= " "? ({" | ".join(json.dumps(name, ensure_ascii=False) for name in names)})'
+    @property
+    def grammar(self) -> str:
+        """A grammar of llama.cpp that allows only the options, with or without a space in front."""
+        names = " | ".join(json.dumps(name, ensure_ascii=False) for name in self.names)
+        return f'root ::= " "? ({names})'
 
     @property
     def tokens(self) -> int:
@@ -130,27 +133,19 @@ class Options:
             text = spelled
         return found | {text: found.get(text, {})} if found else found
 
-    def scores(
-        self, continuations: TokenProbabilities, baseline: TokenProbabilities | None = None
-    ) -> tuple[NDArray[np.float32], list[str]]:
-        """Return the log-probability of each option, and the options that were not told from others.
+    def scores(self, continuations: TokenProbabilities) -> NDArray[np.float32]:
+        """Return the log-probability of each option.
 
         All options have the probability 1 together. After each beginning that is known, the share of the
         options that are still possible is divided in proportion to the probabilities of the continuations
         that spell one. Where it is not known what follows, the options that begin so share alike. An option
         that is not among the continuations counts as the least probable of them. A piece of other
         continuations that spell the same options is left out, because no answer goes on from there.
-
-        `baseline` is what was said about an item without content. The probability of a continuation is
-        divided by what the options that it may become have there, after the same beginning: T. Zhao,
-        E. Wallace, S. Feng, D. Klein and S. Singh (2021), "Calibrate before use", ICML.
         """
-        found, certain = [0.0] * len(self.names), [0.0] * len(self.names)
+        found = [0.0] * len(self.names)
 
         def divide(text: str, first: int, last: int, share: float) -> None:
             following = continuations.get(text)
-            if last - first == 1:
-                certain[first] += share
             if last - first == 1 or not following:
                 ended = following is not None  # the answer ended here, which was likelier than going on
                 for k in range(first, last):
@@ -158,28 +153,15 @@ class Options:
                 return
             places = _whole(self._places(following, first, last), continuations)
             missing = set(range(first, last)).difference(*(range(*place) for place in places.values()))
-            before = (baseline or {}).get(text) or {}
-            behind = self._places(before, first, last)
-            least, lowest = min(following.values()), min(before.values(), default=1.0)
-
-            def relative(probability: float, start: int, stop: int) -> float:
-                inside = (
-                    before[other] for other, place in behind.items() if start <= place[0] < place[1] <= stop
-                )
-                return probability / max(sum(inside) or lowest, _LEAST)
-
-            weights = [(*place, other, relative(following[other], *place)) for other, place in places.items()]
-            weights += [(k, k + 1, "", relative(least, k, k + 1)) for k in missing]
+            least = min(following.values())
+            weights = [(*place, other, following[other]) for other, place in places.items()]
+            weights += [(k, k + 1, "", least) for k in missing]
             total = sum(weight for *_, weight in weights)
             for start, stop, other, weight in weights:
                 divide(other, start, stop, share * weight / total)
 
         divide("", 0, len(found), 1.0)
-        scores = [math.log(max(found[k], _LEAST)) for k in self._place]
-        ambiguous = [
-            name for name, k in zip(self.names, self._place, strict=True) if certain[k] < found[k] / 2
-        ]
-        return np.array(scores, dtype=np.float32), ambiguous
+        return np.array([math.log(max(found[k], _LEAST)) for k in self._place], dtype=np.float32)
 
     def _places(self, texts: Iterable[str], first: int, last: int) -> dict[str, tuple[int, int]]:
         """Return where the options are that begin with each of some texts, if there are any."""

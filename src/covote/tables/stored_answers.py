@@ -37,7 +37,7 @@ SCHEMA = f"""
 CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (position INTEGER PRIMARY KEY, name NOT NULL);
 CREATE TABLE experts (id INTEGER PRIMARY KEY, name NOT NULL UNIQUE, about TEXT NOT NULL, note TEXT NOT NULL,
-    in_panel INTEGER NOT NULL, usage TEXT, content_free TEXT);
+    in_panel INTEGER NOT NULL, usage TEXT);
 CREATE TABLE knows (expert INTEGER, position INTEGER, class NOT NULL, PRIMARY KEY (expert, position))
     WITHOUT ROWID;
 CREATE TABLE answers (expert INTEGER, item INTEGER, label INTEGER NOT NULL, probabilities BLOB,

@@ -86,7 +86,7 @@ def scores(options, *answers):
     heard = {}
     for tokens in answers:
         heard |= options.continuations(tokens)
-    return options.scores(heard)[0]
+    return options.scores(heard)
 
 
 def test_options_share_what_the_tokens_that_spell_them_have():
@@ -111,7 +111,6 @@ def test_a_piece_of_a_token_that_leaves_the_same_options_does_not_count():
     whole = [token("top", *tops), token(" up"), token(" failed", (" limits", -3.0))]
     pieces = [token("top", *tops, ("t", -2.0), ("to", -2.5)), *whole[1:]]
     np.testing.assert_allclose(scores(options, pieces), scores(options, whole))
-    assert options.scores(options.continuations(pieces))[1] == []
 
 
 def test_tokens_that_leave_no_choice_cost_nothing():
@@ -175,78 +174,6 @@ def test_scores_are_the_probabilities_of_constrained_answers(seed):
         expected.append(share)
     assert sum(expected) == pytest.approx(1)
     np.testing.assert_allclose(np.exp(scores(model.options, said)), expected, rtol=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_further_answers_tell_all_options_apart(seed):
-    model, heard = Words(seed), {}
-    alike, calls = list(model.paths), 0
-    while alike:
-        heard |= model.options.continuations(model.answer(alike)[1])
-        found, alike = model.options.scores(heard)
-        calls += 1
-    expected = [
-        np.prod([model.allowed(path[:n], model.paths)[word] for n, word in enumerate(path)])
-        for path in model.paths.values()
-    ]
-    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-4)
-    assert calls < len(model.paths)
-
-
-LIKES_RED = {  # about an item without content, and about one that is a tan note
-    "N/A": {"": (-0.2, -2.2), "red": (-0.5, -1.5), "tan": (-1.0, -1.0)},
-    "x": {"": (-0.4, -1.4), "red": (-0.5, -1.5), "tan": (-1.5, -0.5)},
-}
-
-
-def likes_red(handler, item, times, body):
-    """Answer as a model that says red first whatever the item is, if it may."""
-    names = re.findall(r'"(\w+ \w+)"', body["grammar"].replace('"none of these"', ""))
-    chances = LIKES_RED["N/A" if "N/A" in body["messages"][0]["content"] else "x"]
-    first = "red" if any("red" in name for name in names) else "tan"
-    second = " card" if chances[first][0] > chances[first][1] and f"{first} card" in names else " note"
-    (red, tan), (card, note) = chances[""], chances[first]
-    tokens = [
-        token(first, ("red", red), ("tan", tan), ("none", -9.0), value=red if first == "red" else tan),
-        token(second, (" card", card), (" note", note), value=card if second == " card" else note),
-    ]
-    choice = {"message": {"content": first + second}, "logprobs": {"content": tokens}}
-    handler.send(200, {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 2}})
-    return True
-
-
-TWO_WORDS = ("red card", "red note", "tan card", "tan note")
-
-
-def test_what_a_model_likes_is_learned_once_from_an_item_without_content():
-    with Stub(behave=likes_red) as stub:
-        model = {"use": f"chat:{stub.url}", "constrain": "grammar", "follow": 2}
-        opened = open_expert("ann", TWO_WORDS, model)
-        found = opened.answer({"text": np.array(["x", "x"], dtype=object)})
-    assert found.label.tolist() == [3, 3]  # tan note, although red is said first
-    asked = ["N/A" in body["messages"][0]["content"] for body in stub.bodies]
-    assert asked == [True, True, False, False, False, False]
-    told = [set(re.findall(r"(?:red|tan) \w+", body["grammar"])) for body in stub.bodies]
-    assert told[1] == told[3] == told[5] == {"tan card", "tan note"}
-    assert found.usage[:3] == (6, 600, 12)
-    red, tan = np.exp([-0.4 + 0.2, -1.4 + 2.2])
-    card, note = np.exp([-1.5 + 1.0, -0.5 + 1.0])
-    wanted = np.array([red / 2, red / 2, tan * card / (card + note), tan * note / (card + note)])
-    none = 1.0  # as likely as without content
-    np.testing.assert_allclose(found.probability[0], wanted / (red + tan + none), rtol=1e-3)
-
-
-def test_without_calibration_nothing_is_asked_to_learn_what_a_model_likes():
-    with Stub(behave=likes_red) as stub:
-        model = {"use": f"chat:{stub.url}", "constrain": "grammar", "follow": 2, "calibrate": False}
-        found = open_expert("ann", TWO_WORDS, model).answer({"text": np.array(["x"], dtype=object)})
-    assert (found.label.tolist(), found.usage.calls) == ([0], 1)
-
-
-def test_an_item_without_content_tells_nothing_about_itself():
-    options = Options(["ant", "bee"])
-    heard = options.continuations([token("ant", ("bee", -2.0), ("none", -5.0), ("a", -9.0), ("Bee", -4.0))])
-    np.testing.assert_allclose(np.exp(options.scores(heard, heard)[0]), 1 / 3, rtol=1e-3)
 
 
 def test_quotes_and_case_do_not_matter_to_scores():
