@@ -75,8 +75,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     size
         How many classes an expert knows (default: about the square root of their number); ``"auto"`` tries
         pairs, the default, half of the classes and all of them by cross-validation. (It splits rows, so a
-        weight of 2 is not the same as a row that is there twice: the one check of scikit-learn that
-        ``"auto"`` does not pass.)
+        weight of 2 is not the same as a row that is there twice, which two checks of scikit-learn want.)
     panel
         The panel itself, instead of `size`; its classes are the labels in y.
     method, redundancy
