@@ -34,8 +34,11 @@ from covote.tables.words import (
     words,
 )
 
-_KNOWN = words("1 1.0 x xx yes y true t ja j wahr oui si sim + * v ok ✓ ✔ ✅ ☑ ■ ● •")
-_NOT_KNOWN = words("0 0.0 no n false f nein falsch non nao - -- – — . / n/a na nan none null □ ☐ ○")
+_KNOWN = words("1 1.0 x xx yes y true t ja j wahr oui si sim tak ano да 是 + * v ok ✓ ✔ ✅ ☑ ■ ● •")
+_NOT_KNOWN = words(
+    "0 0.0 no n false f nein falsch non nao nie ne нет 否 - -- – — . / n/a na nan none null □ ☐ ○"
+)
+_VERBS = words("knows known can kann kennt connait sabe conoce")
 _UNITS = words("per hour answer item case question stunde pro je h in eur usd gbp chf € $ £ unit day")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _SEVERAL = re.compile(r"\s*[,;|\n]\s*")
@@ -85,6 +88,7 @@ def panel_of_rows(rows: CellRows) -> dict[str, Any]:
     rows = _without_titles(rows)
     pair = _long_columns(rows[0])
     if pair is not None:
+        _warn_of_others(rows[0], pair)
         return _long(rows, *pair)
     if len(rows) == 1 or _is_matrix(rows):
         rows = _without_remarks(_without_totals(_upright(rows)))
@@ -96,9 +100,17 @@ def panel_of_rows(rows: CellRows) -> dict[str, Any]:
             f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
             "with the classes it knows (see covote docs formats); look at votes with covote check PANEL VOTES"
         )
-    if is_called(rows[0][0], EXPERTS) and len(rows[0]) > 2 and all(map(_is_level, chain(*_inner(rows)))):
-        return matrix(rows, None, None)  # which says what is wrong with it
+    if is_called(rows[0][0], EXPERTS) and len(rows[0]) > 2:
+        cells = [*chain(*_inner(rows))]
+        named = all(rows[0]) and not any(map(_heads_a_list, rows[0][1:])) and not {*rows[0][1:]} & {*cells}
+        if named or all(map(_is_level, cells)):
+            return matrix(rows, _cost_column(rows), _left_column(rows[0]))  # which says what is wrong with it
     return _lists(rows)
+
+
+def _heads_a_list(heading: str) -> bool:
+    """Whether a heading stands above classes: "knows", "class 2"."""
+    return is_called(heading.rstrip("0123456789 ."), KNOWS | CLASSES)
 
 
 def _inner(rows: CellRows) -> CellRows:
@@ -389,16 +401,35 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
     rest = [
         c for c, name in enumerate(head) if c != left and not _is_cost(name) and not is_called(name, NOTES)
     ]
-    if len(experts) != 1 or not classes or len(rest) > 3:
+    if len(experts) != 1 or not classes:
         return None
+    if len(rest) > 2 and (known := _between_others(head, rest)) is not None:
+        return experts[0], known, None
     if len(rest) == 2 and len(classes) == 1:
         return experts[0], classes[0], None
     if len(rest) == 3 and len(classes) == 2:
         named = [c for c in classes if is_called(head[c], CLASSES)]
         marks = [c for c in classes if c not in named]
-        if len(named) == 1 and fold_accents(head[marks[0]]) in {"knows", "known", "can", "kann", "kennt"}:
+        if len(named) == 1 and fold_accents(head[marks[0]]) in _VERBS:
             return experts[0], named[0], marks[0]
     return None
+
+
+def _warn_of_others(head: list[str], used: tuple[int, int, int | None]) -> None:
+    """Warn of columns that say neither who nor what."""
+    left = _left_column(head)
+    for c, name in enumerate(head):
+        if name and c not in (*used, left) and not _is_cost(name) and not is_called(name, NOTES):
+            warnings.warn(f"column {name!r} does not say what an expert knows", stacklevel=3)
+
+
+def _between_others(head: list[str], rest: list[int]) -> int | None:
+    """Return the column "knows" between others that are neither items nor classes, such as a clinic."""
+    known = [c for c in rest if fold_accents(head[c]) in _VERBS]
+    others = (head[c] for c in rest if c not in known and not is_called(head[c], EXPERTS))
+    if len(known) != 1 or not all(head) or any(is_called(name, ITEMS | CLASSES) for name in others):
+        return None
+    return known[0]
 
 
 def _long(rows: CellRows, who: int, what: int, mark: int | None) -> dict[str, Any]:

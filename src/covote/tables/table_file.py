@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ _ENDINGS = {
     "pq": "parquet",
     "csv": "csv",
     "tsv": "tsv",
+    "txt": "csv",
     "jsonl": "json",
     "ndjson": "json",
     "xlsx": "xlsx",
@@ -81,7 +82,8 @@ class TableFile:
     """A table in a file that can be read again and again, batch by batch.
 
     With `exports`, files of other labelling tools are also recognised; see `covote.tables.formats`. `choose`
-    says which sheet of a workbook to read, if the path names none (``study.xlsx#Answers``).
+    says which sheet of a workbook to read, if the path names none (``study.xlsx#Answers``). With `repeats`,
+    columns of a text or a sheet may have the same name, unless they are read (:meth:`refuse_repeated`).
 
     Attributes
     ----------
@@ -98,7 +100,12 @@ class TableFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, exports: bool = False, choose: Choice | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        exports: bool = False,
+        repeats: bool = False,
+        choose: Choice | None = None,
     ) -> None:
         self.path = Path(path)
         self._choose = choose
@@ -116,6 +123,7 @@ class TableFile:
         self._head_lines = 0  # lines of text up to the names of the columns
         self._end: int | None = None  # bytes of text up to the foot
         self._spaced = False  # whether only Python's reader understands the quotes
+        self.schema: pa.Schema
         self._rows: pa.Table | None = None  # of a spreadsheet or an export
         self._numbers: NDArray[np.int64] | None = None  # of a spreadsheet's rows
         with self.errors_as_messages():
@@ -126,18 +134,37 @@ class TableFile:
                     self.kind, self._open_text
                 )()
             names = self.names  # decoded only now, which may fail
-            repeated = sorted({name for name in names if names.count(name) > 1})
-            if repeated:
-                raise InputError(
-                    f"{self.path} has two columns {repeated[0]!r}; rename one, or add a first row with the "
-                    "names of the columns (a column of answers has the name of its expert)"
-                )
+            self._set_apart(names)
+            if not (repeats and self.untyped):
+                self.refuse_repeated(self.names)
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
             elif exports and self.kind == "parquet" and formats.DATASET in (self.schema.metadata or {}):
                 export = formats.from_parquet(self._place, self.schema)
             if export is not None and self.kind != "export":
                 self._take(export)
+
+    def _set_apart(self, names: list[str]) -> None:
+        """Give a number to columns that have the name of another: "sure", "sure (2)"."""
+        apart: dict[str, str] = {}  # what a column is called, and the name that the file has
+        for name in names:
+            numbered = (f"{name} ({n})" for n in count(2))
+            apart[name if name not in apart else next(n for n in numbered if n not in (*names, *apart))] = (
+                name
+            )
+        self._repeated = {new: name for new, name in apart.items() if names.count(name) > 1}
+        if self._repeated:
+            self.schema = pa.schema([*zip(apart, self.schema.types, strict=True)])
+            self._rows = None if self._rows is None else self._rows.rename_columns([*apart])
+
+    def refuse_repeated(self, read: Iterable[str]) -> None:
+        """Reject columns whose name another column has, too."""
+        repeated = next((self._repeated[name] for name in read if name in self._repeated), None)
+        if repeated is not None:
+            raise InputError(
+                f"{self.path} has two columns {repeated!r}; rename one, or add a first row with the names of "
+                "the columns (a column of answers has the name of its expert)"
+            )
 
     def _take(self, export: formats.Export) -> None:
         """Use the answers of an export as the rows of this file."""

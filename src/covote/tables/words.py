@@ -48,7 +48,8 @@ NO_ANSWER = words(
     "? ?? ??? - -- --- . .. ... / na n/a #n/a nan null nil ka k/a unknown unbekannt missing noanswer "
     "notanswered notasked keineangabe keineantwort skip skipped dontknow donotknow idontknow notsure "
     "unsure unclear undecided cannottell canttell notassessable cannotassess weissnicht unklar unsicher "
-    "nichtbeurteilbar nesaispas (blank) (leer) (vide) #nv #ref! #bezug! #value! #wert! #name? #div/0! #num!"
+    "nichtbeurteilbar keineahnung nesaispas nesaitpas nsp pasdavis sansavis nonso nd nolose nosabe "
+    "(blank) (leer) (vide) #nv #ref! #bezug! #value! #wert! #name? #div/0! #num!"
 ) | {""}
 """What people write in a cell for "no answer", as :func:`fold_accents` returns it: k.A. is among them."""
 NOTES = words(

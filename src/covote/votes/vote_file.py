@@ -70,7 +70,7 @@ class VoteFile:
 
         if not isinstance(panel, Panel) and panel not in (None, "all", "infer"):
             panel = Panel.load(panel)
-        self.source = source = TableFile(path, exports=True, choose=answers_sheet)
+        self.source = source = TableFile(path, exports=True, repeats=True, choose=answers_sheet)
         options = options or ReadOptions()
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no answers: its only column is {source.names[0]!r}")
@@ -84,6 +84,7 @@ class VoteFile:
         if self.columns.item is None and not self.columns.items:
             raise source.no_items()
         self.shape = "wide" if self.columns.answers is not None or self.columns.items else "long"
+        source.refuse_repeated(self.columns.read)
         source.refuse_nested([name for name in self.columns.read if name != self.columns.probability])
         self.problems = self._reader.problems
 
