@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote_studio.answers.results import shown_lists
+from covote_studio.answers.results import shown_names
 from covote_studio.api import REFUSALS, TOKEN, Id, ids_of
 from covote_studio.editing import classes, hooks, items
 from covote_studio.editing.record import record_entries
@@ -303,10 +303,7 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
     )
     with studio.database.read() as connection:
         _, roster = studio.snapshot(connection)
-        shown = {
-            one: [roster.classes_by_id[k].name for k in sorted(listed)]
-            for one, listed in shown_lists(connection, roster).items()
-        }
+        shown = shown_names(connection, roster)
         return [
             AnswerEntry(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
                     shown=shown[row.options_id], at=row.at, via=row.via)

@@ -18,11 +18,7 @@ from covote_studio.answers.inquiry import inquiry_of
 from covote_studio.answers.results import counted_answers
 from covote_studio.answers.trials import trial_items
 from covote_studio.people.roster import Roster
-from covote_studio.rules import (
-    ADAPTIVE,
-    Member,
-    may_be_asked,
-)
+from covote_studio.rules import ADAPTIVE, Member, may_be_asked
 from covote_studio.storage.database import insert_or_change
 from covote_studio.storage.schema import (
     ANSWERED,

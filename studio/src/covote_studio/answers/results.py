@@ -76,6 +76,14 @@ def shown_lists(connection: Connection, roster: Roster) -> dict[int, frozenset[i
     }
 
 
+def shown_names(connection: Connection, roster: Roster) -> dict[int, list[str]]:
+    """Return the names of the classes in every list that was ever shown, by its id."""
+    return {
+        one: [roster.classes_by_id[k].name for k in sorted(ids)]
+        for one, ids in shown_lists(connection, roster).items()
+    }
+
+
 def _shown(listed: str, roster: Roster) -> frozenset[int]:
     return frozenset(roster.canonical_class[one] for one in json.loads(listed))
 

@@ -18,15 +18,7 @@ from covote_studio.editing.record import note
 from covote_studio.people.expertise import merges, refresh_options
 from covote_studio.people.roster import end_of, touch
 from covote_studio.rules import Refusal, check_name, check_text
-from covote_studio.storage.schema import (
-    adjudication,
-    answer,
-    class_,
-    example,
-    item,
-    knows,
-    options,
-)
+from covote_studio.storage.schema import adjudication, answer, class_, example, item, knows, options
 
 MOST_CLASSES = 10_000
 RESERVED = ("none of mine", "not sure")

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from starlette.background import BackgroundTask
 
 from covote.files import decode_file
-from covote_studio.answers.results import Results, shown_lists
+from covote_studio.answers.results import Results, shown_names
 from covote_studio.context import Studio
 from covote_studio.exchange.table_files import write_table
 from covote_studio.people.managing import decisions
@@ -126,14 +126,13 @@ _ANSWERS = pa.list_(
 
 
 def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
-    shown, decided = shown_lists(connection, roster), decisions(connection)
+    shown, decided = shown_names(connection, roster), decisions(connection)
     names = {one.id: one.name for one in roster.members}
-    listed = {one: [roster.classes_by_id[k].name for k in sorted(ids)] for one, ids in shown.items()}
     said: dict[int, list[dict[str, Any]]] = {}
     for row in connection.execute(select(answer, CHOICE).order_by(answer.c.id)):
         entry = {
             "expert": names[row.person_id], "answer": roster.vote_name(row.choice), "at": row.at,
-            "via": row.via, "shown": listed[row.options_id],
+            "via": row.via, "shown": shown[row.options_id],
         }  # fmt: skip
         said.setdefault(row.item_id, []).append(entry)
     wanted = select(item.c.id, item.c.key, item.c.gold, item.c.retired).order_by(item.c.position)

@@ -27,16 +27,7 @@ from covote_studio.people.roster import Roster
 from covote_studio.rules import LONGEST_TEXT, Member, Refusal, check_choice, check_text
 from covote_studio.storage import media
 from covote_studio.storage.database import Database
-from covote_studio.storage.schema import (
-    ANSWERED,
-    BEGUN,
-    CHOICE,
-    NONE,
-    answer,
-    answer_columns,
-    item,
-    project,
-)
+from covote_studio.storage.schema import ANSWERED, BEGUN, CHOICE, NONE, answer, answer_columns, item, project
 
 CHUNK = 20_000
 """Items written in one transaction, which is as long as people who answer meanwhile may have to wait."""

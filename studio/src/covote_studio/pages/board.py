@@ -6,15 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from covote.panel import Panel
-from covote_studio.pages.rendering import (
-    Form,
-    Owner,
-    Project,
-    fragment,
-    page,
-    text_field,
-    whole_fields,
-)
+from covote_studio.pages.rendering import Form, Owner, Project, fragment, page, text_field, whole_fields
 from covote_studio.people.roster import Roster, recovered
 from covote_studio.rules import Refusal
 

@@ -23,7 +23,6 @@ from covote_studio.pages.rendering import (
     projects_of,
     text_field,
 )
-from covote_studio.people import accounts as server_accounts
 from covote_studio.people import credentials, managing
 from covote_studio.people.credentials import NotSignedIn
 from covote_studio.projects import Projects
@@ -113,7 +112,7 @@ def accounts(request: Request, studio: Project, who: Owner) -> Response:
             .order_by(person.c.id)
         ).all()
         lines = record_entries(connection)
-    return _page(request, "accounts.html", who, rows=rows, roles=server_accounts.ROLES, lines=lines)
+    return _page(request, "accounts.html", who, rows=rows, roles=managing.ACCOUNT_ROLES, lines=lines)
 
 
 @router.post("/accounts")
@@ -128,7 +127,7 @@ def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Re
         note(
             connection,
             who.id,
-            f"Created the account {name}, which {server_accounts.ROLES[role]}, and a link for it.",
+            f"Created the account {name}, which {managing.ACCOUNT_ROLES[role]}, and a link for it.",
         )
     return _link(request, who, name, secret)
 
@@ -145,12 +144,12 @@ def change_account(request: Request, studio: Project, who: Owner, form: Form, ac
     """Change what an account may do, and whether it may sign in."""
     one = studio.snapshot()[1].member(account_id)
     role, active = text_field(form, "role", "expert"), "active" in form
-    if role not in server_accounts.ROLES:
+    if role not in managing.ACCOUNT_ROLES:
         raise Refusal(f"There is no role {role[:50]!r}; choose one of the list.", 422)
     if not active:
         _require_other_owners(_several(request), account_id)
     with studio.database.write() as connection:
-        server_accounts.change_account(connection, one, role, active, who.id)
+        managing.change_account(connection, one, role, active, who.id)
     return back_to("/accounts", f"{one.name} is saved.")
 
 

@@ -1,4 +1,4 @@
-"""What an owner changes: the project and its people."""
+"""What owners change: the project and its people; and administrators: the accounts of a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from covote.panel import Panel
 from covote_studio.editing.classes import NewClass, add_classes
@@ -16,7 +16,7 @@ from covote_studio.editing.record import note
 from covote_studio.people import credentials
 from covote_studio.people.expertise import set_known
 from covote_studio.people.roster import touch
-from covote_studio.rules import ADAPTIVE, Refusal, check_ask, check_name, check_text
+from covote_studio.rules import ADAPTIVE, Member, Refusal, check_ask, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
     WAITING,
@@ -151,7 +151,7 @@ def change_person(
     elif role not in ROLES:
         raise Refusal(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
     if row.role == "owner" and role != "owner":
-        require_other_owner(connection, person_id)
+        _require_another(connection, person_id, "owner")
     new = {"active": active, "may_tick": may_tick, "role": role}
     connection.execute(update(person).where(person.c.id == person_id).values(new))
     changes = [
@@ -168,11 +168,35 @@ def change_person(
     touch(connection)
 
 
-def require_other_owner(connection: Connection, person_id: int) -> None:
-    """Reject a change after which no owner would be left."""
-    others = select(person.c.id).where(person.c.role == "owner", person.c.id != person_id)
+def _require_another(
+    connection: Connection, person_id: int, word: str, *conditions: ColumnElement[bool]
+) -> None:
+    """Reject a change after which no owner, or no administrator with an open account, would be left."""
+    others = select(person.c.id).where(person.c.role == "owner", person.c.id != person_id, *conditions)
     if connection.execute(others.limit(1)).first() is None:
-        raise Refusal("This is the only owner; make someone else an owner first.", 409)
+        raise Refusal(f"This is the only {word}; make someone else an {word} first.", 409)
+
+
+ACCOUNT_ROLES = {
+    "expert": "opens its projects",
+    "creator": "may create projects",
+    "owner": "administers the server",
+}
+"""What an account may do, by its role."""
+
+
+def change_account(connection: Connection, one: Member, role: str, active: bool, by: int) -> None:
+    """Change what an account may do, and whether it may sign in; one administrator must remain."""
+    if one.is_owner and (role != "owner" or not active):
+        _require_another(connection, one.id, "administrator", person.c.active.is_(True))
+    connection.execute(update(person).where(person.c.id == one.id).values(role=role, active=active))
+    if not active:
+        credentials.revoke(connection, person_id=one.id)
+    if role != one.role:
+        note(connection, by, f"The account {one.name} now {ACCOUNT_ROLES[role]}.")
+    if active != one.active:
+        note(connection, by, f"{'Opened' if active else 'Closed'} the account {one.name}.")
+    touch(connection)
 
 
 def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int | None = None) -> None:

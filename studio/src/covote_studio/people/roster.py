@@ -17,14 +17,7 @@ from sqlalchemy import Connection, Row, select, update
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
 from covote_studio.rules import Member, Refusal, listed
-from covote_studio.storage.schema import (
-    NONE,
-    UNSURE,
-    class_,
-    knows,
-    person,
-    project,
-)
+from covote_studio.storage.schema import NONE, UNSURE, class_, knows, person, project
 
 if TYPE_CHECKING:
     from covote_studio.answers.inquiry import Inquiry
