@@ -17,7 +17,7 @@ from covote.arguments import check_count
 from covote.asking.answers import Ints
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.tables.writing import open_writer
+from covote.tables.writing import write_table
 
 Array = NDArray[Any]
 
@@ -145,9 +145,6 @@ class Questions:
         expert = [str(question.expert) for question in self]
         empty = pa.nulls(len(item), pa.string())
         classes = [*map(str, self.panel.classes)]
-        with open_writer(path, "table of questions", choices={columns[2]: classes}) as table:
-            table.write_batch(
-                pa.record_batch(
-                    [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty], names=[*columns]
-                )
-            )
+        arrays = [pa.array(item, pa.string()), pa.array(expert, pa.string()), empty]
+        table = pa.record_batch(arrays, names=[*columns])
+        write_table(path, table, "table of questions", choices={columns[2]: classes})

@@ -22,7 +22,7 @@ from covote.tables.column_roles import id_column
 from covote.tables.formats import annotation_tools, hugging_face, label_studio
 from covote.tables.formats.exported_answers import Labelled
 from covote.tables.table_file import TableFile
-from covote.tables.writing import open_writer
+from covote.tables.writing import write_table
 from covote.votes import Votes
 
 Place = str | os.PathLike[str]
@@ -109,9 +109,7 @@ def convert(
         return [place]
     if tool == "crowd-kit":
         table = table.rename_columns([_CROWD_KIT.get(name, name) for name in table.column_names])
-    with open_writer(place) as writer:
-        for batch in table.combine_chunks().to_batches():
-            writer.write_batch(batch)
+    write_table(place, table)
     return [place]
 
 

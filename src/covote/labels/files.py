@@ -16,7 +16,7 @@ from covote.labels.statuses import STATUSES, TIED
 from covote.panel import Panel
 from covote.tables.arrow_names import item_ids, whole_ids
 from covote.tables.table_file import TableFile
-from covote.tables.writing import open_writer, output_format
+from covote.tables.writing import output_format, write_table
 
 FOR_PEOPLE = ("item", "label", "confidence", "runner_up", "status")
 """The columns that files for people have by default."""
@@ -45,8 +45,7 @@ def columns_for_file(labels: Labels, kind: str, columns: Sequence[str] | None = 
 def save(labels: Labels, path: str | os.PathLike[str], columns: Sequence[str] | None) -> None:
     """Write labels to a file; see :meth:`covote.Labels.save`."""
     batch = columns_for_file(labels, output_format(path, WHAT), columns)
-    with open_writer(path, WHAT, repeating=batch.schema.names[1:]) as writer:
-        writer.write_batch(batch)
+    write_table(path, batch, WHAT, repeating=batch.schema.names[1:])
 
 
 def two_digits(confidence: NDArray[np.float32]) -> pa.Array:

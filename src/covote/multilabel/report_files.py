@@ -18,7 +18,7 @@ from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.table_file import TableFile
-from covote.tables.writing import open_writer, output_format
+from covote.tables.writing import output_format, write_table
 from covote.votes.problems import TableProblems
 from covote.votes.reader import IndexedRows, Reader
 
@@ -132,9 +132,7 @@ def decode_file(
     dropped = file.found.judge("error" if reading is None else reading.unknown)
     sets = decode(file.reports, report=report, count=count)
     if output is not None:
-        with open_writer(output, WHAT) as writer:
-            for batch in _as_written(sets, file.items, kind).to_batches():
-                writer.write_batch(batch)
+        write_table(output, _as_written(sets, file.items, kind), WHAT)
     notes = [*file.notes, *([dropped] if dropped else [])]
     if report == "one" and (many := file.reports.count_several()):
         notes.append(

@@ -94,7 +94,7 @@ def output_format(path: str | os.PathLike[str], what: str = "table") -> str:
 class TableWriter:
     """Writes rows to a file, one batch after another; see :func:`open_writer`.
 
-    The file is the same byte for byte, whatever the parts (a spreadsheet has the time in it).
+    The same batches give the same file byte for byte (a spreadsheet has the time in it).
     """
 
     def __init__(
@@ -105,33 +105,18 @@ class TableWriter:
         self._kind = kind
         self._repeating = repeating
         self._writer: Any = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append rows; all batches have the same columns."""
-        while self._rows + batch.num_rows >= ROWS:
-            fits = ROWS - self._rows
-            self._waiting.append(batch.slice(0, fits))
-            batch = batch.slice(fits)
-            self._flush()
-        if batch.num_rows or not (self._waiting or self._writer):  # a table without rows has columns
-            self._waiting.append(batch)
-            self._rows += batch.num_rows
-
-    def _flush(self) -> None:
-        """Write the waiting rows as one row group."""
-        group = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
-        self._waiting, self._rows = [], 0
+        """Append rows; all batches have the same columns, which a file without rows has, too."""
         # Parquet keeps time zones only in Arrow's schema, which would make coded names categories.
-        is_temporal = pa.types.is_temporal(group.schema.field(0).type)
-        batch = group if self._kind == "parquet" and not is_temporal else _dense(group)
+        if self._kind != "parquet" or pa.types.is_temporal(batch.schema.field(0).type):
+            batch = _dense(batch)
         if self._kind == "csv":
             _warn_of_formulas(batch)
-        if self._writer is None:
-            self._writer = self._open(batch.schema)
+        self._writer = self._writer or self._open(batch.schema)
         try:
-            self._writer.write_batch(batch)
+            for start in range(0, batch.num_rows, ROWS):
+                self._writer.write_batch(batch.slice(start, ROWS))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
                 f"these columns cannot be written as CSV ({error}); write them to a .parquet file"
@@ -159,12 +144,8 @@ class TableWriter:
 
     def close(self) -> None:
         """Finish the file."""
-        try:
-            if self._waiting:
-                self._flush()
-        finally:
-            if self._writer is not None:
-                self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 class _Csv:
@@ -248,6 +229,20 @@ def open_writer(
             yield writer
         finally:
             writer.close()
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    table: pa.Table | pa.RecordBatch,
+    what: str = "table",
+    repeating: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
+    """Write a whole table to a file, as :func:`open_writer`."""
+    batches = [table] if isinstance(table, pa.RecordBatch) else table.combine_chunks().to_batches()
+    with open_writer(path, what, repeating, choices) as writer:
+        for batch in batches or [pa.RecordBatch.from_pylist([], table.schema)]:
+            writer.write_batch(batch)
 
 
 def _warn_of_formulas(batch: pa.RecordBatch) -> None:

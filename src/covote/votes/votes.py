@@ -307,14 +307,9 @@ class Votes:
 
     def save(self, path: str | os.PathLike[str], shape: Literal["long", "wide"] = "long") -> None:
         """Write the table of :meth:`to_arrow` to a ``.parquet``, ``.csv``, ``.jsonl`` or ``.xlsx`` file."""
-        import pyarrow as pa
+        from covote.tables.writing import write_table  # which loads pyarrow
 
-        from covote.tables.writing import open_writer  # which loads pyarrow
-
-        table = self.to_arrow(shape)
-        with open_writer(path) as writer:
-            for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
-                writer.write_batch(batch)
+        write_table(path, self.to_arrow(shape))
 
     def __getitem__(self, which: int | slice | Sequence[int] | NDArray[Any]) -> Votes:
         """Return the votes on some items: by position, slice, positions or a boolean mask."""
