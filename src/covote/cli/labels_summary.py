@@ -82,7 +82,7 @@ def _uncovered(outcome: Outcome) -> int | None:
 
 def tell(outcome: Outcome, seconds: float, method: str, review: Path | None = None) -> None:
     """Print the outcome for people; `method` is the one that was asked for, `review` the list written."""
-    terminal.say_notes(outcome.all_notes())
+    terminal.say_notes([*outcome.warnings(), *outcome.notes])
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
         terminal.say(f"Decoded by {outcome.method}{best}.")

@@ -159,10 +159,6 @@ class Outcome:
 
     # Sentences
 
-    def all_notes(self) -> list[str]:
-        """Return notes on experts without answers, on how the votes were read, and on what was dropped."""
-        return [*self.warnings(), *self.notes]
-
     def warnings(self) -> list[str]:
         """Return notes on experts without answers, and on what was dropped."""
         dropped = "" if self.dropped is None else self.dropped.drop_note

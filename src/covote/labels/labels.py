@@ -373,12 +373,14 @@ class Labels:
         """
         import pyarrow as pa
 
-        batch = self.to_batch()
-        is_integer = [
-            pa.types.is_dictionary(c.type) and pa.types.is_integer(c.type.value_type) for c in batch
+        found = self.arrow_columns()
+        columns = [
+            column.dictionary_decode()
+            if pa.types.is_dictionary(column.type) and pa.types.is_integer(column.type.value_type)
+            else column
+            for column in found.values()
         ]
-        columns = [c.dictionary_decode() if w else c for c, w in zip(batch, is_integer, strict=True)]
-        return pa.table(columns, names=batch.schema.names)
+        return pa.table(columns, names=list(found))
 
     def arrow_columns(self) -> dict[str, pa.Array]:
         """Return the columns of the labels by name, in order; classes and statuses are dictionary-encoded.
@@ -397,15 +399,6 @@ class Labels:
                 evidence.status.view(np.int8), arrow_names.text_array(STATUSES)
             ),
         }
-
-    def to_batch(self) -> pa.RecordBatch:
-        """Return the columns of :meth:`to_arrow` as one batch, in which all names are dictionary-encoded."""
-        import pyarrow as pa
-
-        found = (
-            self.arrow_columns()
-        )  # from_pydict would import pandas, which takes longer than decoding a million votes
-        return pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Let any library that supports Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""

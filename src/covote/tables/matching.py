@@ -121,7 +121,7 @@ class Matcher:
             forms = self._spellings.setdefault(code, {})
             if forms.setdefault(fold_case(text), text) == text and len(forms) > 1:
                 self.ambiguous.add(code)
-            if text not in self._texts and not _is_whole_float(entry):
+            if text not in self._texts and not is_whole_float(entry):
                 self.loose_matches[text] = self.names[code]
         elif code == NULL and isinstance(entry, str) and entry.strip() and text not in self._rename:
             self.loose_matches[text] = None
@@ -140,8 +140,8 @@ class Matcher:
         """Return the code of a name."""
         if entry is None or (isinstance(entry, float) and entry != entry):
             return NULL
-        if _is_whole_float(entry):
-            entry = int(entry)  # pandas turns integers with gaps into floats
+        if is_whole_float(entry):
+            entry = int(entry)
         if self._rename:
             entry = self._rename.get(str(entry), entry)
             if entry is None:
@@ -199,7 +199,8 @@ def _parts(name: str) -> list[str]:
     return [fold_accents(part) for part in without_titles(name).split()]
 
 
-def _is_whole_float(entry: Any) -> bool:
+def is_whole_float(entry: Any) -> bool:
+    """Whether a name is a float that was an integer: pandas turns integers with gaps into floats."""
     return isinstance(entry, float) and entry.is_integer()
 
 

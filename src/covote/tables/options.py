@@ -150,7 +150,9 @@ class ReadOptions:
 def _renames_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] | None) -> dict[str, str]:
     """Return the rows of a table with two columns, without its heading."""
     rows = without_empty(read_cells(path))
-    wrong = [f"row {n} has {_cells(row)}" for n, row in enumerate(rows, start=1) if not _is_pair(row)]
+    wrong = [
+        f"row {n} has {_cells(row)}" for n, row in enumerate(rows, start=1) if not row[0] or any(row[2:])
+    ]
     if not rows or wrong or max(map(len, rows)) < 2:
         problem = "; ".join(wrong[:5]) or ("it has no rows" if not rows else "it has one column")
         raise InputError(
@@ -168,10 +170,6 @@ def _renames_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] | 
                 f"{path}: {old[:60]!r} means {found[old][:60]!r} and also {new[:60]!r}; keep one"
             )
     return found
-
-
-def _is_pair(row: list[str]) -> bool:
-    return bool(row[0]) and not any(row[2:])
 
 
 def _cells(row: list[str]) -> str:

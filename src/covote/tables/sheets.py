@@ -156,9 +156,10 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
             place, kind = _PLACE.search(cell[1]), _TYPE.search(cell[1])
             name = (place[1] + place[2]).decode() if place else "?"
             content = cell[2] or b""
-            if kind is not None and kind[1] == b"e" and b"#N/A" not in content:
+            type_name = None if kind is None else kind[1]
+            if type_name == b"e" and b"#N/A" not in content:
                 faults.append(name)
-            elif re.search(rb"<(?:\w+:)?f\b", content) and not _VALUE.search(content) and not _is_text(kind):
+            elif re.search(rb"<(?:\w+:)?f\b", content) and not _VALUE.search(content) and type_name != b"str":
                 formulas.append(name)
     if width > _MOST_COLUMNS or max(numbers, default=0) * width > _MOST_CELLS:
         raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
@@ -166,11 +167,6 @@ def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
         *_cells_note(formulas, "a formula", "formulas", " without a saved value", "; open and save the file"),
         *_cells_note(faults, "an error", "errors"),
     ]
-
-
-def _is_text(kind: re.Match[bytes] | None) -> bool:
-    """Whether a formula gives text, which may be empty."""
-    return kind is not None and kind[1] == b"str"
 
 
 def _number_of(column: bytes) -> int:

@@ -117,7 +117,8 @@ class StoredAnswers:
             raise self._damaged(ValueError(f"it has {items:,} items, but one at position {odd:,}"))
         if version == SEALED:
             with self.reading():  # SQLite does not check the content
-                if self._value("PRAGMA integrity_check(1)") != "ok" or self._stored_seal() != self._seal():
+                seal = self._value("SELECT value FROM run WHERE name = 'seal'")
+                if self._value("PRAGMA integrity_check(1)") != "ok" or seal != self._seal():
                     raise ValueError("its content is not what was written")
             if self._writes:  # a run that is killed leaves a file without a seal
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
@@ -125,9 +126,6 @@ class StoredAnswers:
     def _structure(self) -> list[Any]:
         """Return the definitions of tables and views: others may never end when they are read."""
         return self._rows("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
-
-    def _stored_seal(self) -> Any:
-        return self._value("SELECT value FROM run WHERE name = 'seal'")
 
     def _seal(self) -> str:
         """Return a checksum of everything in the file."""

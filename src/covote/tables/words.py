@@ -86,6 +86,7 @@ _MARKS = re.compile(
     r"|\.(?!\d)|(?<!\d)'"  # dots and apostrophes, except in numbers
     r"|(?<!\d) | (?!\d)"  # blanks, except between two numbers
 )
+_WESTERN = ("LATIN", "GREEK")
 _POINTS = range(0x0591, 0x05C8), range(0x064B, 0x0653)  # vowels of Hebrew and Arabic, which most leave out
 
 
@@ -126,15 +127,12 @@ def fold_accents(name: str) -> str:
         script = unicodedata.name(base, "").partition(" ")[0]
         if any(ord(base) in points for points in _POINTS):
             continue
-        if unicodedata.combining(base) and found and _is_western(found[-1]):
+        before = unicodedata.name(found[-1], "") if found else ""
+        if unicodedata.combining(base) and before.startswith(_WESTERN):
             continue  # a combining accent after its letter
-        accents = len(parts) > 1 and (script in ("LATIN", "GREEK") or letter == "ё") and letter != "ñ"
+        accents = len(parts) > 1 and (script in _WESTERN or letter == "ё") and letter != "ñ"
         found.append(base if accents else letter)
     return "".join(found) or fold_case(name)
-
-
-def _is_western(letter: str) -> bool:
-    return unicodedata.name(letter, "").startswith(("LATIN", "GREEK"))
 
 
 def is_called(heading: str, names: frozenset[str]) -> bool:

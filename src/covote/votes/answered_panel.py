@@ -13,7 +13,7 @@ from covote.panel import Name, Panel
 from covote.tables import ReadOptions
 from covote.tables.arrow_names import as_dictionary, entry_rows
 from covote.tables.column_roles import ColumnRoles
-from covote.tables.matching import UNKNOWN, Matcher
+from covote.tables.matching import UNKNOWN, Matcher, is_whole_float
 
 if TYPE_CHECKING:
     from covote.votes.votes import Votes
@@ -91,18 +91,13 @@ def _panel(answers: dict[Any, set[Any]]) -> Panel:
 
 def _names(found: set[Any], what: str) -> dict[Any, Name]:
     """Return the panel's name for every name found: integers if all of them can be read as integers."""
-    texts = {name: str(int(name) if _is_whole(name) else name) for name in found}
+    texts = {name: str(int(name) if is_whole_float(name) else name) for name in found}
     for name in found:
         if not isinstance(name, str | int | float):
             raise InputError(f"{what} {name!r} is a {type(name).__name__}; names are text or numbers")
     if all(_WHOLE.fullmatch(text) for text in texts.values()):
         return {name: int(text) for name, text in texts.items()}
     return dict(texts)
-
-
-def _is_whole(name: Any) -> bool:
-    """Whether a name is a float that was an integer: pandas turns integers with gaps into floats."""
-    return isinstance(name, float) and name.is_integer()
 
 
 def _natural(name: Name) -> tuple[Any, ...]:

@@ -361,7 +361,10 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
             f"expert {name!r} is not in the panel; add it, or leave its votes out with "
             "votes.for_panel(panel, unknown='drop')"
         )
-    if votes.soft and not (old.classes == panel.classes and _same_knowledge(old, panel, experts)):
+    same = old.classes == panel.classes and all(
+        i < 0 or np.array_equal(old.knows[j], panel.knows[i]) for j, i in enumerate(experts)
+    )
+    if votes.soft and not same:
         raise InputError("votes with probabilities need the same classes known by the same experts")
     ragged = votes.to_ragged()
     answers = ragged.ragged
@@ -379,7 +382,3 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
         chosen, ids=_own_ids(ragged), vote_probability=vote, class_probability=per_class, class_start=starts
     )
     return chosen.to_dense() if votes.is_dense else chosen
-
-
-def _same_knowledge(old: Panel, new: Panel, experts: NDArray[np.int64]) -> bool:
-    return all(i < 0 or np.array_equal(old.knows[j], new.knows[i]) for j, i in enumerate(experts))
