@@ -15,7 +15,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.models.batches import Batch
-from covote.models.kind import SWITCH, Kind, Model, Setting
+from covote.models.kind import Kind, Model, Setting
 from covote.models.scikit import Scikit
 from covote.panel import Name
 
@@ -80,7 +80,9 @@ def _modules_of(folder: Path) -> Iterator[None]:
         for name in set(sys.modules) - before:
             module = sys.modules[name]
             files = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-            if any(folder in Path(file).parents for file in files if file):
+            paths = [Path(file) for file in files if file]
+            # An environment may lie in the folder: what is installed there belongs to everyone.
+            if any(folder in path.parents and "site-packages" not in path.parts for path in paths):
                 own[name] = module
         for name in own:
             sys.modules.pop(name, None)
@@ -135,7 +137,7 @@ def _load(module: str, folder: Path) -> ModuleType:
         sys.modules.update(hidden)
 
 
-def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
+def _open(place: str, setting: Setting) -> Model:
     """Import ``module:name`` from the folder of the panel; what it imports may also be installed."""
     module, _, name = place.partition(":")
     if not module or not name:
@@ -159,7 +161,7 @@ def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
             raise InputError(f"the Python module {module!r} has no {name!r}")
         found = getattr(found, part)
     if hasattr(found, "predict"):
-        return Scikit(found, probabilities=probabilities)
+        return Scikit(found)
     if not callable(found):
         raise InputError(
             f"{name!r} of the Python module {module!r} is a {type(found).__name__}, not a function"
@@ -170,6 +172,5 @@ def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
 PYTHON = Kind(
     "python",
     _open,
-    {"probabilities": SWITCH},
     runs_code="importing a module runs any code that its author put there",
 )

@@ -554,6 +554,19 @@ def test_two_panels_with_modules_of_the_same_name_run_their_own_code(tmp_path):
     assert not [path for path in sys.path if str(tmp_path) in path]
 
 
+def test_what_is_installed_in_the_folder_of_the_panel_stays_loaded(tmp_path, monkeypatch):
+    installed = tmp_path / ".venv" / "lib" / "site-packages"
+    installed.mkdir(parents=True)
+    (installed / "installed_once.py").write_text("")
+    (tmp_path / "uses.py").write_text(
+        "import installed_once\n\ndef say(batch):\n    return ['a'] * len(batch)\n"
+    )
+    monkeypatch.syspath_prepend(installed)
+    open_expert("e", ["a", "b"], "python:uses:say", tmp_path, trust=True)
+    assert "installed_once" in sys.modules
+    assert "uses" not in sys.modules
+
+
 def test_only_the_module_in_the_folder_of_the_panel_is_run(tmp_path, monkeypatch):
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "panel"
     for place in (elsewhere, folder):
