@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, InputError
 from covote.models.batches import Batch, matrix, selected
-from covote.models.kind import SWITCH, Kind, Setting
+from covote.models.kind import Kind, Setting
 
 
 class Scikit:
@@ -27,13 +27,12 @@ class Scikit:
         Its classes in the order of its columns; None if it does not say.
     """
 
-    def __init__(self, estimator: Any, *, probabilities: bool = True) -> None:
+    def __init__(self, estimator: Any) -> None:
         if not hasattr(estimator, "predict"):
             raise InputError(f"a {type(estimator).__name__} has no predict(); give a fitted classifier")
         self.estimator = estimator
         classes = getattr(estimator, "classes_", None)
         self.classes = None if classes is None else tuple(np.asarray(classes).tolist())
-        self._soft = probabilities and self.has("predict_proba")
 
     def has(self, method: str) -> bool:
         """Whether the classifier has scores of this kind, and says which class each column is."""
@@ -46,7 +45,8 @@ class Scikit:
             rows: Any = matrix(batch)
         else:
             rows = _frame(selected(batch, [str(name) for name in names]))
-        return self.estimator.predict_proba(rows) if self._soft else self.estimator.predict(rows)
+        soft = self.has("predict_proba")
+        return self.estimator.predict_proba(rows) if soft else self.estimator.predict(rows)
 
     def labels(self, X: Any) -> NDArray[Any]:
         """Return one label per item, in the classifier's words."""
@@ -72,7 +72,7 @@ def _frame(batch: Batch) -> Any:
     return pd.DataFrame(dict(batch))
 
 
-def _open_skops(path: Path, setting: Setting, *, probabilities: bool = True) -> Scikit:
+def _open_skops(path: Path, setting: Setting) -> Scikit:
     """Load a model; types that skops does not know as harmless need the person's word."""
     from skops import io
 
@@ -86,30 +86,29 @@ def _open_skops(path: Path, setting: Setting, *, probabilities: bool = True) -> 
             "trust them, say so with --trust on the command line or trust=True in Python"
         )
     try:
-        return Scikit(io.load(path, trusted=untrusted), probabilities=probabilities)
+        return Scikit(io.load(path, trusted=untrusted))
     except CovoteError:
         raise
     except Exception as error:
         raise FileError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _open_pickle(path: Path, setting: Setting, *, probabilities: bool = True) -> Scikit:
+def _open_pickle(path: Path, setting: Setting) -> Scikit:
     """Load a scikit-learn model from a pickle or joblib file that the user trusts."""
     import joblib
 
     try:
-        return Scikit(joblib.load(path), probabilities=probabilities)  # reads plain pickles as well
+        return Scikit(joblib.load(path))  # reads plain pickles as well
     except CovoteError:
         raise
     except (Exception, SystemExit) as error:
         raise FileError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-_OPTIONS = {"probabilities": SWITCH}
 _REASON = (
     "loading a pickle runs any code that its author put there (better, save the model with skops.io.dump "
     "or as ONNX)"
 )
-SKOPS = Kind("skops", _open_skops, _OPTIONS, ("skops",), "skops", "skops")
-PICKLE = Kind("pickle", _open_pickle, _OPTIONS, ("pkl", "pickle"), runs_code=_REASON)
-JOBLIB = Kind("joblib", _open_pickle, _OPTIONS, ("joblib",), runs_code=_REASON)
+SKOPS = Kind("skops", _open_skops, {}, ("skops",), "skops", "skops")
+PICKLE = Kind("pickle", _open_pickle, {}, ("pkl", "pickle"), runs_code=_REASON)
+JOBLIB = Kind("joblib", _open_pickle, {}, ("joblib",), runs_code=_REASON)
