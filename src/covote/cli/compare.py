@@ -15,7 +15,9 @@ from covote.tables import ReadOptions
 @reads_votes
 def compare(
     answers: VotesFile,
-    gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
+    gold: Annotated[
+        Path, typer.Option(help="Gold items: a table of items whose class you know (item, label).")
+    ],
     panel_file: VotesPanel = "all",
     seed: Seed = 0,
     plot: Annotated[

@@ -308,7 +308,9 @@ Odds = Annotated[
         "learned)."
     ),
 ]
-Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
+Gold = Annotated[
+    Path | None, typer.Option(help="Gold items: a table of items whose class you know (item, label).")
+]
 VotesFile = Annotated[
     Path,
     typer.Argument(

@@ -3,7 +3,7 @@
 Let d_k of the experts who answered know class k, and N_k of them name it. Class k is *possible* if no one
 who knows it contradicts it, N_k = d_k; it is *unjudged* if no one who knows it has answered, d_k = 0.
 
-    given       the class of the item was known beforehand
+    given       a gold item: its class was known
     incomplete  with a label: a class is unjudged, or a single expert knows the label, and names it
                 without: there are fewer answers than classes in question, which are named or unjudged
     tied        several classes share the best score, or another judged class is possible as well
@@ -30,7 +30,7 @@ MEANINGS = {
     "tied": "several classes are equally good",
     "conflict": "an expert is wrong about a class they know, or another class is more probable",
     "incomplete": "still open: too few answers from experts who know the class or its rivals",
-    "given": "the class was known beforehand",
+    "given": "a gold item: its class was known",
 }
 """The meaning of each status, worded the same on every page and in every report and summary."""
 
