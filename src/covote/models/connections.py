@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import re
 import socket
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -72,10 +74,36 @@ REQUESTS: ContextVar[RequestGroup] = ContextVar("covote-group")
 """The group that the threads of a run share; without one, each batch has its own."""
 
 
+class _TimedReader(socket.SocketIO):
+    """What arrives on a socket until a moment, however slowly it comes."""
+
+    def __init__(self, line: socket.socket, end: float) -> None:
+        super().__init__(line, "r")
+        self._line, self._end = line, end
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what there is."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._line.settimeout(left)
+        return super().readinto(buffer)
+
+
+class _TimedResponse(http.client.HTTPResponse):
+    """An answer that has to be complete at a moment: its status, each header and its body."""
+
+    def __init__(self, line: socket.socket, *args: Any, end: float, **options: Any) -> None:
+        super().__init__(line, *args, **options)
+        self.fp.close()
+        line._io_refs += 1  # type: ignore[attr-defined]  # as in socket.makefile
+        self.fp = io.BufferedReader(_TimedReader(line, end))
+
+
 class Connections:
     """Connections to one server, kept open between requests and shared by threads.
 
-    An answer has `timeout` seconds until its last byte, however slowly these come. Nothing is followed
+    An answer has `timeout` seconds until its last byte, however slowly headers and bytes come. Nothing is followed
     elsewhere: a redirect is an error.
     """
 
@@ -104,7 +132,7 @@ class Connections:
             if status == 200:
                 try:
                     return json.loads(content)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise OutageError(f"on {self._server} answered with invalid JSON") from error
             if status not in _PASSING and status != 0:
                 break
@@ -129,16 +157,23 @@ class Connections:
             if connection.sock is None:
                 connection.connect()
             with group.waiting(connection):
+                connection.sock.settimeout(self._timeout)
                 end = time.monotonic() + self._timeout
+                connection.response_class = partial(_TimedResponse, end=end)  # type: ignore[assignment]
                 connection.request(method, path, data, headers)
                 answer = connection.getresponse()
-                content = _read(answer, end)
+                content = answer.read(LARGEST + 1)
+            if answer.length and len(content) <= LARGEST:
+                raise http.client.IncompleteRead(content, answer.length)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             if used and isinstance(error, ConnectionError) and not group.over:
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(group, method, path, data)
             return 0, b"", self._reason(error), None
+        except ValueError:  # what http.client makes of a chunk of negative length
+            connection.close()
+            raise
         if len(content) > LARGEST:
             connection.close()
             return (
@@ -196,19 +231,6 @@ def without_password(url: str) -> str:
     return re.sub(r"//.*@", "//", url)
 
 
-def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
-    """Return an answer, or its beginning if it is too large; some servers send a byte now and then."""
-    content = bytearray()
-    while part := answer.read1(LARGEST + 1 - len(content)):
-        content += part
-        if time.monotonic() > end:
-            raise TimeoutError
-    if answer.length and len(content) <= LARGEST:
-        raise http.client.IncompleteRead(bytes(content), answer.length)
-    answer.close()  # the connection stays open
-    return bytes(content)
-
-
 def _pause(number: int, wanted: str | None) -> float:
     """Return how long to wait: twice as long each time, spread so that threads do not retry together."""
     if wanted is not None:
@@ -235,6 +257,6 @@ def _detail(content: bytes) -> str:
         found = json.loads(content)
         error = found.get("error") or found.get("detail") or ""
         text = str(error.get("message", error) if isinstance(error, dict) else error)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         text = content.decode("utf-8", "replace")
     return " ".join(text.split())

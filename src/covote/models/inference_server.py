@@ -69,17 +69,15 @@ class Server:
         """Ask the server, in several requests if the batch is large."""
         group = REQUESTS.get(None) or RequestGroup()
         if self._inputs is None:
-            found = self._connections.json(group, "GET", self._path)
-            self._inputs = [
-                node for node in found.get("inputs") or [] if self._input in (None, node.get("name"))
-            ]
+            inputs = _nodes(self._connections.json(group, "GET", self._path), "inputs")
+            self._inputs = [node for node in inputs if self._input in (None, node.get("name"))]
         return np.concatenate([self._asked(group, piece) for piece in chunks(batch, self._batch)])
 
     def _asked(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}
         response = self._connections.json(group, "POST", f"{self._path}/infer", body)
-        outputs = response.get("outputs") if isinstance(response, dict) else None
-        if not isinstance(outputs, list) or not outputs:
+        outputs = _nodes(response, "outputs")
+        if not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")
         found = _array(self._chosen(outputs))
         if found.ndim == 0 or len(found) != size(batch):
@@ -130,9 +128,17 @@ def _address(url: str) -> SplitResult:
     )
 
 
+def _nodes(response: Any, kind: str) -> list[dict[str, Any]]:
+    """Return the inputs or outputs that an answer describes."""
+    found = (response.get(kind) if isinstance(response, dict) else response) or []
+    if not isinstance(found, list) or not all(isinstance(node, dict) and "name" in node for node in found):
+        raise ExpertError(f"answered with {kind} that are not a list of tensors, as the protocol has them")
+    return found
+
+
 def _tensor(array: NDArray[Any], node: Mapping[str, Any]) -> dict[str, Any]:
     kind = node.get("datatype") or _NAMES.get("object" if array.dtype.kind in "OUS" else array.dtype.name)
-    if kind not in _TYPES:
+    if not isinstance(kind, str) or kind not in _TYPES:
         raise ExpertError(f"wants {kind} for the input {node['name']!r}, which is not supported")
     if array.ndim == 1 and len(node.get("shape") or ()) == 2:
         array = array.reshape(-1, 1)
@@ -157,7 +163,7 @@ def _array(node: Mapping[str, Any]) -> NDArray[Any]:
         if kind is None:
             raise ValueError(f"data type {node.get('datatype')!r}")
         return np.array(node["data"], dtype=kind).reshape(node["shape"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ExpertError(f"answered with an output that cannot be read ({error})") from error
 
 
