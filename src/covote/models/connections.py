@@ -103,7 +103,7 @@ class _TimedResponse(http.client.HTTPResponse):
 class Connections:
     """Connections to one server, kept open between requests and shared by threads.
 
-    An answer has `timeout` seconds until its last byte, however slowly headers and bytes come. Nothing is followed
+    An answer, headers included, has `timeout` seconds until its last byte. Nothing is followed
     elsewhere: a redirect is an error.
     """
 

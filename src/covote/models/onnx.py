@@ -156,7 +156,7 @@ def _open(
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # errors; warnings about the graph help no one here
+    options.log_severity_level = 4  # errors are raised; printing them as well helps no one
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=list(providers))
         return Onnx(session, output, setting.classes, timeout)

@@ -280,6 +280,50 @@ def test_an_onnx_loop_without_end_is_given_up(tmp_path):
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.parametrize("place", ["/etc/passwd", "../secret", "/dev/zero", "."])
+def test_an_onnx_file_reads_no_other_files_as_its_weights(tmp_path, capfd, place):
+    from onnx import TensorProto, helper
+
+    (tmp_path / "secret").write_bytes(b"0" * 80)
+    (tmp_path / "models").mkdir()
+    weights = TensorProto(name="w", data_type=TensorProto.INT64, dims=[2], data_location=TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value=place)
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["w"], ["label"])],
+        "reading",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None])],
+        [helper.make_tensor_value_info("label", TensorProto.INT64, [None])],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "models" / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(FileError, match=r"m\.onnx cannot be read as an ONNX file"):
+        open_expert("ann", [0, 1], "m.onnx", tmp_path / "models")
+    assert capfd.readouterr().err == ""
+
+
+def test_an_onnx_model_cannot_take_more_memory_than_there_is(tmp_path, capfd):
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = helper.make_graph(
+        [helper.make_node("Expand", ["one", "shape"], ["label"])],
+        "large",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None])],
+        [helper.make_tensor_value_info("label", TensorProto.INT64, [None])],
+        [
+            helper.make_tensor("one", TensorProto.INT64, [1], [1]),
+            helper.make_tensor("shape", TensorProto.INT64, [1], [2**44]),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx")
+    expert = open_expert("ann", [0, 1], "m.onnx", tmp_path)
+    with pytest.raises(ExpertError, match=r"expert 'ann' failed: .*[Aa]lloc"):
+        expert.answer(np.zeros(2))
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("columns", [None, 1])
 def test_onnx_labels_are_text_in_the_models_own_words(columns, tmp_path):
     said = ["ohr", "Haut", "7", "lung", "über"]
