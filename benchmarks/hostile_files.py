@@ -1,20 +1,39 @@
 # ruff: noqa: E501
-"""Damaged, huge and hostile files, as someone may send them to the studio, made from a seed."""
+"""Damaged, huge and hostile files: to commands with little memory, and to the studio (`studio.py uploads`).
+
+    python benchmarks/hostile_files.py --memory 4
+
+Each file that is small on disk and huge in memory is given to the command that reads such files, in a process
+that may use --memory GiB of addresses. It has to end in labels, or in one line and with exit status 2.
+"""
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import io
+import os
+import resource
+import sqlite3
 import struct
+import sys
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xlsxwriter
+from pages import replace_table
 from PIL import Image
 
+from covote import Asker, Panel
+
+RESULTS = Path(__file__).parent / "results" / "hostile-files.md"
 PICTURES = {"png": "PNG", "jpg": "JPEG", "gif": "GIF", "webp": "WEBP", "tif": "TIFF", "bmp": "BMP"}
 NAMES = (
     "../../etc/passwd.png",
@@ -154,3 +173,152 @@ def files(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             yield name, make()
         else:
             yield small(rng, n)
+
+
+def gzipped(head: bytes, repeated: bytes, times: int, end: bytes = b"") -> bytes:
+    """Return compressed text with a part that is repeated; the parts of a .gz file may be compressed one by one."""
+    return gzip.compress(head) + gzip.compress(repeated) * times + gzip.compress(end)
+
+
+def archive(folder: Path, name: str, made: Callable[[str], object]) -> bytes:
+    """Return an archive of arrays that covote wrote, with 4 GB of zeros in the place of its first array."""
+    made(str(folder / name))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(folder / name) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb:
+        first = whole.infolist()[0].filename
+        for entry in whole.infolist():
+            if entry.filename != first:
+                bomb.writestr(entry.filename, whole.read(entry))
+        with bomb.open(first, "w", force_zip64=True) as file:
+            file.write(npy_head("<f8", (1 << 29,)))
+            for _ in range(64):
+                file.write(bytes(1 << 26))
+    return packed.getvalue()
+
+
+def npy_head(kind: str, shape: tuple[int, ...]) -> bytes:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": kind, "fortran_order": False, "shape": shape})
+    return head.getvalue()
+
+
+def shared_strings(size: int) -> bytes:
+    """Return a workbook whose texts, which stand in a part of their own, have `size` bytes."""
+    packed, plain = io.BytesIO(), io.BytesIO()
+    with xlsxwriter.Workbook(plain) as book:
+        book.add_worksheet().write_row(0, 0, ("item", "expert", "label"))
+    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb:
+        for entry in whole.infolist():
+            content = whole.read(entry)
+            if entry.filename.endswith("sharedStrings.xml"):
+                content = content.replace(b">item<", b">" + b"i" * size + b"<")
+            bomb.writestr(entry.filename, content)
+    return packed.getvalue()
+
+
+def constant_votes(rows: int) -> bytes:
+    """Return votes of which each column is one value, repeated: a few kB for any number of rows."""
+    column = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["a"])
+    return parquet(pa.table({"item": column, "expert": column, "label": column}))
+
+
+def sqlite_of(*statements: str) -> bytes:
+    with closing(sqlite3.connect(":memory:")) as made:
+        for statement in statements:
+            made.execute(statement)
+        made.commit()
+        return made.serialize()
+
+
+DECODE, MEBI = "decode {} --panel panel.toml -o out.csv", 1 << 20
+BOMBS: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
+    "4 GB of one line, compressed": ("line.csv.gz", lambda _: gzipped(b"item,expert,label\n", b"a" * MEBI, 4096), DECODE),
+    "4 GB of empty lines, compressed": ("empty.csv.gz", lambda _: gzipped(b"item,expert,label\n", b"\n" * MEBI, 4096), DECODE),
+    "an open quote before 4 GB, compressed": ("quote.csv.gz", lambda _: gzipped(b'item,expert,label\n1,"', b"a,\n" * MEBI, 1365), DECODE),
+    "2 GB of columns, compressed": ("wide.csv.gz", lambda _: gzipped(b"item", b",c" * MEBI, 1024, b"\n1\n"), DECODE),
+    "one JSON text of 4 GB, compressed": ("text.jsonl.gz", lambda _: gzipped(b'{"item": "', b"a" * MEBI, 4096, b'"}'), DECODE),
+    "4 GB of brackets, compressed": ("deep.jsonl.gz", lambda _: gzipped(b'{"item": ', b"[" * MEBI, 4096), DECODE),
+    "one vote 170 million times, compressed": ("same.csv.gz", lambda _: gzipped(b"item,expert,label\n", b"a,x,a\n" * MEBI, 162), DECODE),
+    "one vote 500 million times, in Parquet": ("same.parquet", lambda _: constant_votes(500_000_000), DECODE),
+    "a text of 100 kB 60,000 times, in Parquet": ("repeats.parquet", lambda _: parquet(pa.table({name: pa.array(["x" * 100_000] * 60_000).dictionary_encode() for name in ("item", "expert", "label")})), DECODE),
+    "a sheet of 600 MB": ("sheet.xlsx", lambda _: sheet_bomb(600_000_000), DECODE),
+    "a sheet of 1.5 GB": ("larger.xlsx", lambda _: sheet_bomb(1_500_000_000), DECODE),
+    "a text of 900 MB in a workbook": ("texts.xlsx", lambda _: shared_strings(900_000_000), DECODE),
+    "statistics of 4 GB": ("stats.npz", lambda folder: archive(folder, "s.npz", lambda to: os.system(f"cd {folder}; {sys.executable} -m covote decode votes.csv --panel panel.toml --method em --save-stats {to} > /dev/null")), "decode votes.csv --panel panel.toml --method em --load-stats {}"),
+    "a state of 4 GB": ("state.npz", lambda folder: archive(folder, "a.npz", Asker(Panel.load(folder / "panel.toml"), 5).save), "ask --panel panel.toml --state {}"),
+    "a heading of 10^15 numbers": ("data.npy", lambda _: npy_head("<f8", (10**15,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
+    "a heading of numbers of 10^18 bytes": ("data.npy", lambda _: npy_head(f"V{2**31 - 1}", (10**9,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
+    "images that say 2,000,000 x 2,000,000": ("photos/a.png", lambda _: png_of(2_000_000, 2_000_000), "label photos --panel models.toml --trust -o out.csv"),
+    "images of 12,000 x 12,000, all black": ("photos/a.png", lambda _: png_of(12_000, 12_000), "label photos --panel models.toml --trust -o out.csv --image-size 8x8"),
+    "a view without end in kept answers": ("kept.answers.sqlite", lambda _: sqlite_of("PRAGMA application_id = 1668249455", "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID", "CREATE VIEW items AS WITH RECURSIVE n(p) AS (SELECT 0 UNION ALL SELECT p + 1 FROM n) SELECT p AS position, p AS name FROM n"), DECODE),
+    "a JSON panel of 300 MB of brackets": ("deep.json", lambda _: b"[" * 300_000_000, "check {}"),
+    "a TOML panel of 50 million numbers": ("long.toml", lambda _: b"classes = [" + b"1," * 50_000_000 + b"]", "check {}"),
+}  # fmt: skip
+"""What is in a file, its name, what writes it, and the command that reads it."""
+
+
+def limited(command: list[str], folder: Path, gib: float) -> tuple[int, str, float, float]:
+    """Run a command with little memory; return (status, errors, CPU seconds, peak in MB)."""
+    with (folder / "errors").open("w+") as errors:
+        child = os.fork()
+        if not child:
+            os.chdir(folder)
+            resource.setrlimit(resource.RLIMIT_AS, (int(gib * 2**30),) * 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            os.dup2(0, 1)
+            os.dup2(errors.fileno(), 2)
+            os.execv(sys.executable, [sys.executable, "-m", "covote", *command])
+        _, status, used = os.wait4(child, 0)
+        errors.seek(0)
+        return (
+            os.waitstatus_to_exitcode(status), errors.read(), used.ru_utime + used.ru_stime,
+            used.ru_maxrss / 1000,
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", type=float, default=4, help="GiB of addresses for a command")
+    parser.add_argument("--only", default="", help="a part of the descriptions")
+    options = parser.parse_args()
+    lines = ["| file | on disk | command | outcome | CPU | peak |", "|---|---|---|---|---|---|"]
+    wrong = 0
+    for what, (name, make, command) in BOMBS.items():
+        if options.only not in what:
+            continue
+        with tempfile.TemporaryDirectory(prefix="covote-hostile-") as place:
+            folder = Path(place)
+            blocks = [["a", "b"], ["a", "c"], ["b", "c"]]
+            Panel.from_blocks(list("abc"), blocks, ["x", "y", "z"]).save(folder / "panel.toml")
+            models = ["python:said:answer"] * 3
+            Panel.from_blocks(list("abc"), blocks, ["x", "y", "z"], models=models).save(
+                folder / "models.toml"
+            )
+            (folder / "said.py").write_text("def answer(batch):\n    return [None] * len(batch)\n")
+            (folder / "votes.csv").write_text("item,expert,label\n1,x,a\n1,y,a\n2,z,b\n")
+            (folder / "photos").mkdir()
+            content = make(folder)
+            (folder / name).write_bytes(content)
+            before = sorted(path.name for path in folder.iterdir())
+            argv = command.format(name).split()
+            status, said, seconds, peak = limited(argv, folder, options.memory)
+            left = sorted(path.name for path in folder.iterdir() if path.name != "errors")
+        said = "\n".join(line for line in said.splitlines() if not line.startswith("Trusted to run code"))
+        refused = status == 2 and said.startswith("covote: ") and said.count("\n") == 0
+        if not (status == 0 or (refused and left == before)):
+            wrong += 1
+        outcome = "labels" if status == 0 else said if refused else f"status {status}: {said[-200:]}"
+        lines.append(
+            f"| {what} | {len(content) / 1e6:.1f} MB | {argv[0]} | {outcome[:160].replace('|', '/')} | "
+            f"{seconds:.1f} s | {peak:.0f} MB |"
+        )
+        print(lines[-1], flush=True)
+    print(f"{len(lines) - 2} files, {wrong} not as they should be")
+    if not options.only:
+        replace_table(RESULTS, lines)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -34,6 +34,17 @@ FLIPPED = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
+SHOWN_IN = {
+    "asking": ("e2e/test_ask_command.py",),
+    "cli": ("e2e/test_every_command.py", "e2e/test_cli.py"),
+    "covers": ("theory/test_small_covers.py",),
+    "files": ("e2e/test_decode_command.py", "e2e/test_decode_summary.py", "e2e/test_workbooks.py"),
+    "labelling": ("e2e/test_label_command.py", "e2e/test_files_that_change.py"),
+    "models": ("e2e/test_label_command.py", "e2e/test_label_with_chat.py"),
+    "tables": ("people", "e2e/test_names_in_votes.py", "e2e/test_workbooks.py", "e2e/test_hostile_input.py"),
+    "votes": ("people", "e2e/test_names_in_votes.py", "e2e/test_hostile_input.py"),
+}
+"""Tests that show what a package does without naming it: they run commands and read files."""
 UNNOTICED, HUNG, IMPORT = 0, 7, 8
 UNUSED = ("cacheprovider", "schemathesis", "playwright", "xdist", "pytest_cov")
 """Plugins of pytest that would be loaded for every mutation."""
@@ -92,7 +103,9 @@ def tests_of(module):
         )
         if is_own or near[1]:
             ranked.append((near, str(place)))
-    return [str(module), *(place for _, place in sorted(ranked, reverse=True))]
+    found = [str(module), *(place for _, place in sorted(ranked, reverse=True))]
+    shown = [f"tests/{place}" for place in SHOWN_IN.get(part, ()) if f"tests/{place}" not in found]
+    return [*found, *shown]
 
 
 class Limits:

@@ -88,6 +88,19 @@ def test_names_and_numbers(folder, argv):
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize("reason", ["Unable to allocate 9.31 GiB", ""])
+def test_too_little_memory_is_one_line(folder, monkeypatch, reason):
+    def fail(*_, **__):
+        raise MemoryError(*[reason] * bool(reason))
+
+    monkeypatch.setattr("covote.files.decode_file", fail)
+    line = refused("decode", "votes.csv", "--panel", "panel.json", "-o", "labels.csv")
+    assert "there is not enough memory" in line
+    assert reason in line
+    assert "()" not in line
+    assert not (folder / "labels.csv").exists()
+
+
 def test_headers_and_names_that_are_no_utf_8(folder):
     (folder / "h.csv").write_bytes(b"it\x81em,expert,label\n1,ann,skin\n")
     assert "UTF-8" in refused("decode", "h.csv", "--panel", "panel.json")

@@ -51,8 +51,14 @@ def main() -> None:
         # `covote ... | head`: the reader has had enough.
         sys.stderr.close()
         sys.exit(0)
-    except (OverflowError, MemoryError) as error:
+    except OverflowError as error:
         complain(f"covote: a number is too large for this machine ({error}); choose a smaller one")
+        sys.exit(2)
+    except MemoryError as error:
+        complain(
+            f"covote: there is not enough memory{f' ({error})' if str(error) else ''}; give a smaller file or "
+            "smaller numbers, or label it in parts: covote docs decode"
+        )
         sys.exit(2)
     except OSError as error:
         _explain(error)
