@@ -55,9 +55,10 @@ def main() -> None:
         complain(f"covote: a number is too large for this machine ({error}); choose a smaller one")
         sys.exit(2)
     except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
         complain(
-            f"covote: there is not enough memory{f' ({error})' if str(error) else ''}; give a smaller file or "
-            "smaller numbers, or label it in parts: covote docs decode"
+            f"covote: there is not enough memory{reason}; give a smaller file or smaller numbers, or label "
+            "it in parts: covote docs decode"
         )
         sys.exit(2)
     except OSError as error:
