@@ -66,14 +66,12 @@ def by_ortools(pool, _seconds):
 
 def by_highs(pool, seconds):
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csc_matrix
 
-    start, rows, demand, cost = problem_of(pool)
-    matrix = csc_matrix((np.ones(len(rows)), rows, start), shape=(len(demand), len(cost)))
+    problem = problem_of(pool)
     answer = milp(
-        cost,
-        constraints=LinearConstraint(matrix, lb=demand),
-        integrality=np.ones(len(cost)),
+        problem.cost,
+        constraints=LinearConstraint(problem.matrix(), lb=problem.demand),
+        integrality=np.ones(len(problem.cost)),
         bounds=Bounds(0, 1),
         options={"time_limit": seconds},
     )

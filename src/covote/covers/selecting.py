@@ -15,19 +15,20 @@ from covote.arguments import check_accuracy, check_count, check_prior
 from covote.bounds import best_lower_bound
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
-from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover, pool_cover
+from covote.covers.set_cover.proofs import cheaper_cover, lagrangian_bound
 from covote.errors import CoverError, InputError
 from covote.panel import Certificate, Name, Panel
 from covote.progress import Progress, Work
 
 Flags = NDArray[np.bool_]
 
-PROVABLE = 5_000, 30_000
-"""The most entries of a problem for branch and bound: in general, and if the gap is small."""
+PROVABLE = 10_000
+"""The most entries of a problem for an integer program."""
 
-SMALL_GAP = 0.2
+ENTRIES_PER_NODE = 10_000
+"""How many times all entries of a problem could be touched in the time of a node of an integer program."""
 
 EASY = 300
 """Steps of the first local search, which solves easy problems."""
@@ -155,17 +156,15 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
             search.run(steps - search.made, work)
             lower = round_up(lagrangian_bound(problem, search.total, budget.bounding, work), unit)
             if work.stopped or lower >= search.total * (1 - 1e-9):
-                break
-        for share in (4, 2):
-            if work.stopped or lower >= search.total * (1 - 1e-9):
-                break
-            gap = (search.total - lower) / search.total
-            if len(problem.column_rows) <= PROVABLE[gap <= SMALL_GAP]:
-                best, proved = branch(problem, search.best, unit, budget.choosing // share, work)
-                search.offer(best)
-                if proved:
-                    return search.best, search.total, "branch and bound"
-            search.run(planned - search.made, work)
+                return search.best, lower, bound
+        entries = len(problem.column_rows)
+        if entries <= PROVABLE:
+            nodes = 1 + budget.choosing // (ENTRIES_PER_NODE * entries)
+            best, proved = cheaper_cover(problem, search.best, unit, nodes)
+            search.offer(best)
+            if proved:
+                return search.best, search.total, "integer programming"
+        search.run(planned - search.made, work)
     return search.best, lower, bound
 
 

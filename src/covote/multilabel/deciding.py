@@ -103,11 +103,11 @@ def decode(reports: Reports | Votes, *, report: Report = "one", count: int | Non
     check_model(report, count, len(panel.classes))
     named = np.zeros((len(reports), len(panel.classes)), dtype=np.int32)
     np.add.at(named, (reports.item, reports.label), 1)
-    holds = named > 0
+    holds: Any = named > 0
+    several: Any = np.zeros(len(reports), dtype=bool)
     if report == "all":
         asked = reports.asked.astype(np.float32) @ knows  # experts who know the class
         ruled_out = named < asked
-        several = np.zeros(len(reports), dtype=bool)
     else:
         answers = np.zeros(reports.asked.shape, dtype=np.int32)
         np.add.at(answers, (reports.item, reports.expert), 1)

@@ -5,9 +5,9 @@ import pytest
 
 from covote import Panel, select
 from covote.covers.selecting import cost_unit
-from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import pool_cover
+from covote.covers.set_cover.proofs import cheaper_cover, lagrangian_bound
 from covote.errors import CoverError, InputError, UnknownNameError
 from covote.progress import Work
 
@@ -71,7 +71,7 @@ def test_cheap_proofs_are_made_and_said():
         chosen = select(random_pool(15, 6, 80, seed))
         assert chosen.covers()
         assert chosen.certificate.optimal
-        assert chosen.certificate.bound == "branch and bound"
+        assert chosen.certificate.bound == "integer programming"
 
 
 def test_a_large_pool_beats_greedy_and_reports_its_gap():
@@ -97,11 +97,11 @@ def test_the_bound_is_the_value_of_a_linear_programme():
     assert 0.98 * exact <= bound <= exact + 1e-6
 
 
-def test_branch_and_bound_starts_from_any_cover():
+def test_the_integer_program_starts_from_any_cover():
     pool = random_pool(10, 4, 60, 0)
     problem = problem_of(pool)
     everyone = np.ones(len(pool), dtype=bool)
-    best, proved = branch(problem, everyone, cost_unit(pool.cost), 10**9, Work(0))
+    best, proved = cheaper_cover(problem, everyone, cost_unit(pool.cost), 1_000)
     assert proved
     assert pool.cost[best].sum() == select(pool).certificate.size
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import TooLargeError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -23,6 +26,13 @@ class PoolCover(NamedTuple):
     column_rows: Ints
     demand: Ints
     cost: NDArray[np.float64]
+
+    def matrix(self) -> csc_array:
+        """Return which columns have which rows as a sparse matrix (rows x columns) of ones."""
+        from scipy.sparse import csc_array
+
+        shape = len(self.demand), len(self.cost)
+        return csc_array((np.ones(len(self.column_rows)), self.column_rows, self.column_start), shape=shape)
 
     def by_row(self) -> tuple[Longs, Ints]:
         """Return the columns of each row, in the same form."""
