@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covote.covers.blocks import prune, prune_many
+from covote.covers.blocks import prune
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.greedy import greedy
 from covote.covers.search.symmetric_covers import symmetric_cover
@@ -43,12 +43,11 @@ def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra)
     start = np.concatenate(
         [greedy(classes, size, times, tries=1), np.array(more, np.int32).reshape(-1, size)]
     )
-    for way in (prune, prune_many):
-        pruned = way(rng.permutation(start), classes, times)
-        assert covers(pruned, classes, times)
-        for i in range(len(pruned)):
-            rest = np.delete(pruned, i, axis=0)
-            assert len(rest) == 0 or not covers(rest, classes, times)
+    pruned = prune(rng.permutation(start), classes, times)
+    assert covers(pruned, classes, times)
+    for i in range(len(pruned)):
+        rest = np.delete(pruned, i, axis=0)
+        assert len(rest) == 0 or not covers(rest, classes, times)
 
 
 @given(cells(14), st.integers(0, 1000))

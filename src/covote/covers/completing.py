@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import padded, prune, widened, without_room
-from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
-from covote.covers.capacities.unequal_sizes import (
+from covote.covers.capacities import (
     check_times,
     checked_capacities,
     experts_listed,
+    fewest_blocks,
+    refute,
     remedy,
 )
 from covote.covers.random_kernels import random_state

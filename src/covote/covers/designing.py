@@ -11,7 +11,7 @@ import numpy as np
 from covote.arguments import check_count
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import Built
-from covote.covers.capacities.unequal_sizes import capacity_cover
+from covote.covers.capacities import capacity_cover
 from covote.covers.constructions.paper_greedy import paper_cover
 from covote.covers.constructions.random_panels import random_panel
 from covote.covers.search.efforts import effort_named

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, design
-from covote.covers.capacities.capacity_bounds import fewest_blocks
+from covote.covers.capacities import fewest_blocks
 from covote.covers.completing import complete, fillers
 from covote.covers.search.greedy import greedy
 from covote.errors import CoverError, InputError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel
-from covote.covers.capacities.capacity_bounds import refute
-from covote.covers.capacities.unequal_sizes import capacity_cover
+from covote.covers.capacities import capacity_cover, refute
 from covote.errors import CoverError, InputError
 
 

@@ -1,1 +1,0 @@
-"""Panels of experts with given, unequal sizes."""
