@@ -89,7 +89,9 @@ def test_a_file_of_votes_is_not_mistaken_for_a_panel(covote, files):
     for argv in (["check", "votes.csv"], ["decode", "votes.csv", "--panel", "votes.csv"]):
         ran = covote(*argv)
         assert ran.status == 2
-        assert "votes.csv: these are votes (item, expert, label), and a panel says who knows what" in ran.err
+        assert (
+            "votes.csv: these are answers (item, expert, label), and a panel says who knows what" in ran.err
+        )
 
 
 def test_votes_in_which_nothing_is_wrong_lead_to_the_next_command(covote, files):

@@ -191,7 +191,7 @@ def _tell_confusions(votes: Votes) -> None:
     pairs = confused_pairs(votes, most=_CONFUSED + 1)
     if not pairs:
         return
-    terminal.say("No expert knows both of these classes, and items got answers with both:")
+    terminal.say("No expert knows both of these classes, and some items were given both answers:")
     rows = [[str(pair.first), str(pair.second), f"{pair.items:,}"] for pair in pairs[:_CONFUSED]]
     terminal.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
     if len(pairs) > _CONFUSED:

@@ -27,7 +27,7 @@ def show_estimate(found: UsageEstimate) -> None:
     heads = ("expert", "calls", "tokens in", "tokens out", "cost")
     several = len(cells) > 1 and found.expert is not None
     terminal.say_table(heads, [*cells, total_row] if several else cells, "<>>>>")
-    terminal.say("Tokens are estimated from the letters of the prompts. Nothing was asked.")
+    terminal.say("Tokens are estimated from the length of the prompts. Nothing was asked.")
 
 
 def failure_notes(found: Labelling) -> list[str]:

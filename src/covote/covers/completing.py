@@ -278,7 +278,7 @@ def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
         raise CoverError(
             f"experts that know at most {size} classes each cannot be taught to cover every pair"
             f"{'' if redundancy == 1 else f' {redundancy} times'}, or no way was found; allow more classes, "
-            "or hire with complete() without teaching"
+            "or add experts: complete() without teach"
         )
     lessons = int(best.sum() - panel.knows.sum())
     lower, bound = fewest_lessons(need, panel.sizes)

@@ -244,7 +244,7 @@ def _position(votes: Votes, item: Any) -> int:
     found = np.flatnonzero(votes.items == item)
     if not len(found):
         some = some_of([repr(one) for one in votes.items[:5].tolist()])
-        raise InputError(f"no item {item!r} in these votes; they have {len(votes):,} items, such as {some}")
+        raise InputError(f"no item {item!r} in these answers; they have {len(votes):,} items, such as {some}")
     return int(found[0])
 
 

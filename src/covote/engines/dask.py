@@ -187,7 +187,7 @@ def _errors_as_messages() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise EngineError(
-            f"a worker cannot import {error.name!r}; install what is used here there"
+            f"a worker cannot import {error.name!r}; install the same packages there"
         ) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "distributed":

@@ -140,7 +140,7 @@ def _records(
         return label_studio.tasks(_by_item(table), data)
     if "confidence" not in table.column_names:
         raise InputError(
-            f"{tool} imports one label for each item; decode the votes first, with covote decode"
+            f"{tool} imports one label for each item; decode the answers first, with covote decode"
         )
     columns = (table.column(name).to_pylist() for name in ("item", "label", "confidence"))
     labels: Iterator[Labelled] = (

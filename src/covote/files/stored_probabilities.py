@@ -49,7 +49,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: tuple[Name, ...] |
         known = {str(name) for name in classes}
         for name in others:
             if name not in known and (near := did_you_mean(name, classes)):
-                raise InputError(f"{path}: the column {name!r} is no class of the panel{near}; rename it")
+                raise InputError(f"{path}: the column {name!r} is not a class of the panel{near}; rename it")
         others = [name for name in others if name in known]
     columns = {name: _numbers(table.column(name)) for name in others}
     found = {name: column for name, column in columns.items() if column is not None}
@@ -139,9 +139,7 @@ def with_probabilities(
         dense[[votes.panel.expert_index(expert) for expert in votes.panel.names if expert == name]]
         != NOT_ASKED
     ).any():
-        raise InputError(
-            f"expert {name!r} has answers and a table of probabilities; call one of them otherwise"
-        )
+        raise InputError(f"expert {name!r} has answers and a table of probabilities; rename one of them")
     columns[: len(votes), before] = dense.T
     for expert, soft in _by_expert(votes):
         mine = owner == panel.expert_index(expert)

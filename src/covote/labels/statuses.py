@@ -29,7 +29,7 @@ MEANINGS = {
     "agreed": "every expert who knows the class and answered (2 or more) agrees, and no other class fits",
     "tied": "several classes are equally good",
     "conflict": "an expert is wrong about a class they know, or another class is more probable",
-    "incomplete": "still open: too few answers from experts who know the class or its rivals",
+    "incomplete": "too few answers from experts who know the class or its rivals",
     "given": "a gold item: its class was known",
 }
 """The meaning of each status, worded the same on every page and in every report and summary."""

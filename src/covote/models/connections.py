@@ -127,7 +127,7 @@ class Connections:
             if number:
                 group.pause(_pause(number, wanted))
             if group.over:
-                raise ExpertError(f"on {self._server} was not waited for any longer")
+                raise ExpertError(f"on {self._server} took too long to answer")
             status, content, failure, wanted = self._sent(group, method, path, data)
             if status == 200:
                 try:

@@ -154,7 +154,7 @@ class Reports:
             reader.problems.add_column(name, len(found) - found.column(name).null_count)
         if columns.items:
             raise InputError(
-                "a table with several labels has a row for each item, and not for each expert; turn it"
+                "a table with several labels has a row for each item, and not for each expert; transpose it"
             )
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]

@@ -97,8 +97,9 @@ def panel_of_rows(rows: CellRows) -> dict[str, Any]:
         any(is_called(h, names) for h in rows[0]) for names in (ITEMS, EXPERTS, CLASSES)
     ):
         raise InputError(
-            f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
-            "with the classes it knows (see covote docs formats); look at votes with covote check PANEL VOTES"
+            f"these are answers ({', '.join(rows[0])}), and a panel says who knows what: a row for each "
+            "expert with the classes it knows (see covote docs formats); look at answers with covote check "
+            "PANEL ANSWERS"
         )
     if is_called(rows[0][0], EXPERTS) and len(rows[0]) > 2:
         cells = [*chain(*_inner(rows))]
@@ -484,7 +485,7 @@ def _lists(rows: CellRows) -> dict[str, Any]:
     if not head and not set(known[first]) & others and any(len(set(p)) < len(p) for p in known.values()):
         raise InputError(
             f"a row names a class twice, so these seem to be answers and not a panel ({', '.join(rows[0])}); "
-            "look at answers with covote check PANEL VOTES"
+            "look at answers with covote check PANEL ANSWERS"
         )
     return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts))
 

@@ -86,7 +86,7 @@ def classes_in(text: str, classes: Sequence[str | int]) -> list[str | int]:
         bounds = (int(part), int(part)) if part.isdigit() else range_of(part)
         if bounds is None:
             raise InputError(
-                f'{part!r} is no number and no range; write knows = "1-40, 95-110", or a list of classes'
+                f'{part!r} is neither a number nor a range; write knows = "1-40, 95-110", or list classes'
             )
         if bounds[0] not in numbers or bounds[1] not in numbers:
             raise InputError(

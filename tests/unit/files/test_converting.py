@@ -135,7 +135,7 @@ def test_scores_have_no_digits_that_mean_nothing(tmp_path, panel, labels, name, 
     ("name", "tool"), [("r.json", "argilla"), ("d.jsonl", "doccano"), ("t.jsonl", "prodigy")]
 )
 def test_tools_that_import_one_label_get_no_votes(tmp_path, votes, name, tool):
-    with pytest.raises(InputError, match="decode the votes first"):
+    with pytest.raises(InputError, match="decode the answers first"):
         convert(votes, tmp_path / name, tool)
     with pytest.raises(InputError, match=f"is written to a {(tmp_path / name).suffix} file"):
         convert(votes, tmp_path / "x.csv", tool)

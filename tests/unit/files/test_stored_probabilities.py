@@ -82,7 +82,7 @@ def test_answers_that_had_probabilities_keep_them(votes, tmp_path):
     ([("a", 80, 10, 10)], ("item", *CLASSES), "row 1: the probabilities add up to 100"),
     ([("a", 1.5, -0.5, 0)], ("item", *CLASSES), "or one is below 0"),
     ([("a", 0.5, 0.5, 0), ("a", 0.5, 0.5, 0)], ("item", *CLASSES), "item 'a' is there twice"),
-    ([("a", 0.5, 0.5, 0)], ("item", "ant", "bea", "cat"), "'bea' is no class of the panel .did you mean"),
+    ([("a", 0.5, 0.5, 0)], ("item", "ant", "bea", "cat"), "'bea' is not a class of the panel .did you mean"),
     ([("a", 0.5, "x", 0)], ("item", *CLASSES), "'bee' is a class of the panel, but has no probabilities"),
     ([(0.5, 0.5, 0)], CLASSES, "which column names the items"),
     ([("a", 0.5, 0.5, 0)], ("item", "x", "y", "z"), "no columns of probabilities for two or more classes"),

@@ -54,8 +54,8 @@ def test_a_list_of_classes_in_a_panel_file_is_numbered_from_one(tmp_path):
     [
         ("1-5", "'1-5' is beyond the classes, which are numbered 1 to 4"),
         ("0", "numbered 1 to 4"),
-        ("Robin", "'Robin' is no number and no range; write knows"),
-        ("3-1", "'3-1' is no number and no range"),
+        ("Robin", "'Robin' is neither a number nor a range; write knows"),
+        ("3-1", "'3-1' is neither a number nor a range"),
     ],
 )
 def test_mistakes_in_a_list_of_ranges_are_named(tmp_path, knows, words):

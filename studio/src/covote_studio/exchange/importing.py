@@ -345,7 +345,7 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
 
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
     if roster.panel is None or not len(roster.panel):
-        raise Refusal("Add classes and people first, or import the panel file; then the votes.", 409)
+        raise Refusal("Add classes and people first, or import the panel file; then the answers.", 409)
     table, _ = table_files.read_table(name, content, exports=True)
     return Votes.from_table(table, roster.panel).to_ragged()
 
