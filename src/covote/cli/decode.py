@@ -63,6 +63,10 @@ def decode(
     odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
+    title: Annotated[
+        str | None,
+        typer.Option(help="Title of the report (default: the name of the file).", rich_help_panel=WRITTEN),
+    ] = None,
     review: Review = None,
     review_until: ReviewUntil = None,
     proba: Proba = None,
@@ -110,7 +114,7 @@ def decode(
         options["odds"] = odds
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
-        chosen = Output(streams.labels, proba, review, review_until, report, stats, names)
+        chosen = Output(streams.labels, proba, review, review_until, report, title, stats, names)
         with terminal.progress_bar() as progress, terminal.warnings_as_lines():
             outcome = decode_file(
                 streams.votes,

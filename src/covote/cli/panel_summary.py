@@ -72,8 +72,8 @@ def _span(values: NDArray[np.int64]) -> str:
 def say_fewest(panel: Panel, what: str = "experts") -> None:
     """Print how few could suffice; how this was proved is in the JSON and in the certificate."""
     proof = panel.certificate
-    if proof is None:
-        return
+    if proof is None or proof.lower <= 1:
+        return  # that at least one is needed goes without saying
     few = f"Fewer than {proof.lower:g} {what} cannot suffice"
     say(f"{few}." if proof.optimal else f"{few}; perhaps {proof.size:g} are not needed.")
 

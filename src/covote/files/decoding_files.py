@@ -59,6 +59,8 @@ class Output:
         The share of the items that should be right after the review: the list ends there.
     report
         An .html file with numbers and pictures.
+    title
+        The title of the report (default: the name of the file of answers).
     stats
         A .json file for what was learned about the experts.
     columns
@@ -70,6 +72,7 @@ class Output:
     review: Place = None
     review_until: float | None = None
     report: Place = None
+    title: str | None = None
     stats: Place = None
     columns: Sequence[str] | None = None
 
@@ -182,7 +185,8 @@ def decode_file(
     if output.report is not None:
         from covote.files.report import write_report
 
-        write_report(output.report, outcome, source=Path(workbook_and_sheet(votes_file)[0]).name)
+        name = Path(workbook_and_sheet(votes_file)[0]).name
+        write_report(output.report, outcome, source=output.title or name)
     return outcome
 
 

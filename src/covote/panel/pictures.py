@@ -26,7 +26,7 @@ def summary(panel: Panel) -> str:
     sizes = panel.sizes
     gone, panel = int(panel.left.sum()), panel.present
     parts = [f"{experts} expert{'s' * (experts != 1)}", f"{classes} class{'es' * (classes != 1)}"]
-    parts[0] += f" ({gone} left)" if gone else ""
+    parts[0] += f" ({gone} of them {'has' if gone == 1 else 'have'} left)" if gone else ""
     if experts:
         low, high = int(sizes.min()), int(sizes.max())
         parts.append(f"size {low}" if low == high else f"sizes {low} to {high}")

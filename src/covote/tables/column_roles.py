@@ -414,10 +414,12 @@ def _missing_column(
             "columns item, expert, label, or others that are named with expert='...', label='...' (--expert, "
             "--label)"
         )
-    what = _ROLES[found.index(None)]
+    missing = [role for role, name in zip(_ROLES, found, strict=True) if name is None]
+    options = " ".join(f"--{role} NAME" for role in missing)
+    keywords = ", ".join(f"{role}='NAME'" for role in missing)
     return InputError(
-        f"no column {what!r} (it has: {some_of(names)}); which of them is it? Add --{what} NAME (in Python: "
-        f"{what}='NAME'); a long table has the columns item, expert and label"
+        f"no column {' and no column '.join(map(repr, missing))} (it has: {some_of(names)}); which is "
+        f"meant? Add {options} (in Python: {keywords}); a long table has the columns item, expert and label"
     )
 
 

@@ -155,6 +155,9 @@ def test_a_report_has_a_title_and_folds_its_notes(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "<title>birds &amp; bees.csv</title>" in page
     assert "<h1>birds &amp; bees.csv</h1>" in page
+    titled = Output(report=tmp_path / "titled.html", title="Skin study 2026")
+    decode_file(tmp_path / "birds & bees.csv", titled, Panel(["a", "b"], [[1, 1]] * 2, ["ann", "bob"]))
+    assert "<h1>Skin study 2026</h1>" in (tmp_path / "titled.html").read_text()
     warnings, notes = page.split('<details class="notes">')
     assert "No answer from cy was counted" in warnings
     assert "Items are read from &#39;photo&#39;." in notes

@@ -83,7 +83,7 @@ def test_answers_of_those_who_left_count():
 def test_new_experts_take_the_place_of_those_who_left():
     assert PANEL.covers()
     assert PANEL.present.uncovered() == [("eye", "ear")]
-    assert repr(PANEL) == "Panel(3 experts (1 left), 3 classes, size 2, 1 pair uncovered)"
+    assert repr(PANEL) == "Panel(3 experts (1 of them has left), 3 classes, size 2, 1 pair uncovered)"
     whole = complete(PANEL, 2)
     assert whole.names == (*NAMES, "new-1")
     assert whole.blocks()[3] == ("eye", "ear")
