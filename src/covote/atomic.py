@@ -49,9 +49,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if isinstance(error, FileError):
             raise
         reason = error.strerror or error
-        raise FileError(
-            f"cannot write {target}: {reason}; nothing was written, choose another place"
-        ) from error
+        # Windows keeps a workbook that Excel has open from being replaced.
+        is_open = isinstance(error, PermissionError) and target.suffix.lower() == ".xlsx" and target.exists()
+        remedy = "close it in Excel, or choose another place" if is_open else "choose another place"
+        raise FileError(f"cannot write {target}: {reason}; nothing was written, {remedy}") from error
 
 
 def check_place(path: str | os.PathLike[str]) -> None:

@@ -46,6 +46,18 @@ def test_a_file_is_flushed_before_it_gets_its_name_and_its_folder_behind_it(
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
 
 
+def test_a_workbook_that_excel_has_open_is_to_be_closed(tmp_path, monkeypatch):
+    (tmp_path / "review.xlsx").write_bytes(b"open in Excel")
+
+    def fails(handle):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(atomic.FileError, match=r"review.xlsx: Permission denied; nothing was written, close"):
+        atomic.write_text(tmp_path / "review.xlsx", "new")
+    assert (tmp_path / "review.xlsx").read_bytes() == b"open in Excel"
+
+
 def test_a_disk_that_fails_while_it_is_flushed_leaves_the_old_file(tmp_path, monkeypatch):
     atomic.write_text(tmp_path / "labels.csv", "old")
 

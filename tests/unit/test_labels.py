@@ -1,5 +1,6 @@
 import gc
 import pickle
+import sys
 import weakref
 from dataclasses import replace
 
@@ -8,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from covote import CovoteError, Panel, Votes, decode
-from covote.errors import InputError
+from covote import CovoteError, Panel, Votes, decode, expert_report
+from covote.errors import InputError, MissingDependencyError
 from covote.labels import Labels
 from tests.methods import PLAIN
 
@@ -183,3 +184,11 @@ def test_a_csv_file_is_for_people(tmp_path):
         "d,,,,incomplete",
         "e,dog,1.00,,conflict",
     ]
+
+
+def test_a_data_frame_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    votes = Votes.from_dense(ROWS, PANEL)
+    for ask in (decode(votes).to_pandas, votes.to_pandas, expert_report(votes).to_pandas):
+        with pytest.raises(MissingDependencyError, match="pip install pandas"):
+            ask()

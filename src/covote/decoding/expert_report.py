@@ -17,6 +17,7 @@ from covote.decoding.shares import Shares, shares_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
+from covote.votes.frames import load_pandas
 from covote.votes.patterns import PIECE, AnswerPatterns, each_row
 
 if TYPE_CHECKING:
@@ -165,8 +166,7 @@ class ExpertReport:
 
         Experts are sorted by the lower end of their interval, so few answers do not make anyone look good.
         """
-        import pandas as pd
-
+        pd = load_pandas()
         unreliable = set(self.unreliable())
         columns = {
             "agrees_with_label": self.accuracy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from covote.labels.statuses import AGREED, CONFLICT, GIVEN, STATUSES
 from covote.panel import Name, Panel
 from covote.tables import arrow_names
 from covote.votes.arrays import gather, plain_ids
-from covote.votes.frames import SHOWN, html_table, plain_column, polars_frame
+from covote.votes.frames import SHOWN, html_table, load_pandas, plain_column, polars_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +83,8 @@ class GoldScore:
 
     known: int
     right: int
-    expert_asked: NDArray[np.int64]
-    expert_right: NDArray[np.int64]
+    expert_asked: NDArray[np.int64] = field(repr=False)
+    expert_right: NDArray[np.int64] = field(repr=False)
     learned: bool
     labelled: int = 0
     expected: float = math.nan
@@ -464,8 +464,7 @@ class Labels:
 
         With `proba`, a column ``proba_CLASS`` has the probability of each class.
         """
-        import pandas as pd
-
+        pd = load_pandas()
         columns = self.arrow_columns()
         del columns["item"]
         plain = {name: plain_column(some, self.panel.classes) for name, some in columns.items()}

@@ -74,6 +74,17 @@ def polars_frame(table: pa.Table) -> Any:
     return polars.DataFrame(table)
 
 
+def load_pandas() -> Any:
+    """Return pandas, which is optional."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_pandas() needs pandas; install it with: pip install pandas"
+        ) from error
+    return pd
+
+
 def plain_column(column: pa.Array, classes: Sequence[Name]) -> Any:
     """Return a column for pandas, in which integers with gaps stay integers."""
     import pandas as pd

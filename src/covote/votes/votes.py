@@ -299,6 +299,7 @@ class Votes:
 
     def to_pandas(self, shape: Literal["long", "wide"] = "long") -> pd.DataFrame:
         """Return the table of :meth:`to_arrow` as a pandas DataFrame."""
+        frames.load_pandas()
         return self.to_arrow(shape).to_pandas()
 
     def to_polars(self, shape: Literal["long", "wide"] = "long") -> Any:
