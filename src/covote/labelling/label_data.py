@@ -30,7 +30,7 @@ from covote.labelling.running import Labelling, Progress, Run
 from covote.labelling.strategy import EVERYONE, Asking
 from covote.labels import Labels
 from covote.panel import Name, Panel
-from covote.tables.arrow_names import arrow_table
+from covote.tables.arrow_names import arrow_table, flat
 from covote.votes import Votes
 
 
@@ -189,10 +189,15 @@ def _written(data: Any, folder: Path) -> Path:
     if isinstance(data, np.ndarray):
         np.save(folder / "data.npy", data, allow_pickle=False)
         return folder / "data.npy"
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = arrow_table(data, "data", index=True)
-    index = [name for name in table.column_names if name.startswith("__index_level_")]
+    columns = {
+        name: flat(column) if str(column.type).endswith("_view") else column  # not every pyarrow writes views
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if not name.startswith("__index_level_")
+    }
     with atomic.replacing(folder / "data.parquet") as temporary:
-        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), temporary)
+        pq.write_table(pa.table(columns), temporary)
     return folder / "data.parquet"
