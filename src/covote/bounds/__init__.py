@@ -12,6 +12,7 @@ from covote.bounds.answers_needed import (
     knockout_rounds,
     two_round_answers,
 )
+from covote.bounds.bound_table import BoundRow, bound_table
 from covote.bounds.cover_sizes import (
     best_lower_bound,
     hanani_bound,
@@ -37,7 +38,6 @@ from covote.bounds.statistical import (
     random_panel_experts,
     random_partitions_bound,
 )
-from covote.bounds.table import BoundRow, bound_table
 from covote.bounds.worst_case import worst_case_accuracy
 
 __all__ = [

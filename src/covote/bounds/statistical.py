@@ -160,23 +160,18 @@ def random_partitions_bound(classes: int, size: int, error: float = 0.01) -> int
     return K // R * max(rounds, 0)
 
 
-def random_panel_error(classes: int, size: int, experts: int, *, exact: bool = True) -> float:
+def random_panel_error(classes: int, size: int, experts: int) -> float:
     """Bound the mean error of panels of `experts` random experts.
 
-    With ``exact`` the union bound over pairs itself, (K-1)/2 E[1(no common expert) R^-max(a,b)], where a
-    and b count the experts that know one class only; otherwise the simpler (K-1)/2 rho^m with rho = 1 -
-    R(R-1)/(K(K-1)) - 2 R(K-R)/(K(K-1)) (1 - 1/sqrt R).
+    This is the union bound over pairs, (K-1)/2 E[1(no common expert) R^-max(a,b)], where a and b count the
+    experts that know one class only.
 
-    >>> round(random_panel_error(100, 12, 41), 4), round(random_panel_error(100, 12, 41, exact=False), 4)
-    (0.0113, 0.0303)
+    >>> round(random_panel_error(100, 12, 41), 4)
+    0.0113
     """
     K, R = check_size(classes, size)
     m = check_count(experts, "the number of experts", 0)
-    both = R * (R - 1) / (K * (K - 1))
     one = R * (K - R) / (K * (K - 1))
-    if not exact:
-        rho = 1 - both - 2 * one * (1 - 1 / math.sqrt(R))
-        return min(1.0, (K - 1) / 2 * rho**m)
     neither = (K - R) * (K - R - 1) / (K * (K - 1))
     return min(1.0, (K - 1) / 2 * _confusion(m, one, neither, R))
 
@@ -203,20 +198,20 @@ def _log_chance(m: int, n: int, one: float, neither: float) -> float:
     return ways + (n * math.log(one) if n else 0.0) + ((m - n) * math.log(neither) if n < m else 0.0)
 
 
-def random_panel_experts(classes: int, size: int, error: float = 0.01, *, exact: bool = True) -> int:
+def random_panel_experts(classes: int, size: int, error: float = 0.01) -> int:
     """Fewest random experts for which :func:`random_panel_error` promises an error probability.
 
-    >>> random_panel_experts(100, 12), random_panel_experts(100, 12, exact=False)
-    (42, 48)
+    >>> random_panel_experts(100, 12)
+    42
     """
     K, R = check_size(classes, size)
     error = check_probability(error, "error")
     low, high = 0, 1
-    while random_panel_error(K, R, high, exact=exact) > error:
+    while random_panel_error(K, R, high) > error:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if random_panel_error(K, R, middle, exact=exact) > error:
+        if random_panel_error(K, R, middle) > error:
             low = middle
         else:
             high = middle

@@ -77,8 +77,8 @@ def _search(
     moves = effort_named(effort).filling
     attempts: list[Attempt] = []
     state = random_state(seed)
-    with Work(moves, progress) as whole:
-        work = whole.part("looking for a way to cover every pair", moves, moves)
+    with Work(moves, progress) as total:
+        work = total.part("looking for a way to cover every pair", moves, moves)
         for _ in range(RUNS):
             blocks = fill(need, ordered.tolist(), state)
             blocks += [np.arange(size, dtype=np.int32) for size in ordered[len(blocks) :]]

@@ -91,19 +91,19 @@ def complete(
     during the search returns the best panel so far.
 
     >>> panel = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [1, 3, 5]])
-    >>> whole = complete(panel, 3)
-    >>> whole.names[3:], whole.covers(), whole.certificate.optimal
+    >>> larger = complete(panel, 3)
+    >>> larger.names[3:], larger.covers(), larger.certificate.optimal
     (('new-1', 'new-2', 'new-3', 'new-4'), True, True)
     """
     redundancy = check_times(redundancy)
     effort_named(effort)
     check_count(seed, "seed", 0)
     if panel.left.any():
-        whole = complete(
+        larger = complete(
             panel.present, size, redundancy=redundancy, teach=teach, new_cost=new_cost, effort=effort,
             seed=seed, progress=progress,
         )  # fmt: skip
-        return _with_those_who_left(panel, whole)
+        return _with_those_who_left(panel, larger)
     price = _price(panel, new_cost)
     if teach:
         if new_cost is not None:
@@ -130,13 +130,13 @@ def complete(
     return _checked(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
 
 
-def _with_those_who_left(panel: Panel, whole: Panel) -> Panel:
+def _with_those_who_left(panel: Panel, larger: Panel) -> Panel:
     """Return a panel that was completed without the experts who left, with them in their places."""
     old, knows = len(panel.present), panel.knows.copy()
-    knows[~panel.left] = whole.knows[:old]
+    knows[~panel.left] = larger.knows[:old]
     given = Panel(panel.classes, knows, panel.names, panel.cost, models=panel.models, left=panel.left)
-    new = whole.only(*whole.names[old:])
-    return replace(given + new.renamed(islice(_new_names(panel), len(new))), certificate=whole.certificate)
+    new = larger.only(*larger.names[old:])
+    return replace(given + new.renamed(islice(_new_names(panel), len(new))), certificate=larger.certificate)
 
 
 def _price(panel: Panel, new_cost: float | None) -> float:
@@ -152,8 +152,8 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
 
     They only fill a place: the expert may learn other classes instead, or fewer.
 
-    >>> whole = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "c"], ["b", "c", "a"]])
-    >>> fillers(whole, 2)
+    >>> larger = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "c"], ["b", "c", "a"]])
+    >>> fillers(larger, 2)
     [('a',)]
     """
     counts, knows, found = panel.present.pair_counts(), panel.knows.copy(), []
@@ -241,10 +241,10 @@ def _checked(panel: Panel, rows: list[NDArray[np.int32]], price: float, certific
     for known, row in zip(knows, rows, strict=True):
         known[row] = True
     names = list(islice(_new_names(panel), len(rows)))
-    whole = panel + Panel(panel.classes, knows, names, [price] * len(rows))
-    if not whole.covers(certificate.redundancy):
+    larger = panel + Panel(panel.classes, knows, names, [price] * len(rows))
+    if not larger.covers(certificate.redundancy):
         raise CoverError("the completed panel misses pairs; please report this defect")
-    return whole.with_certificate(certificate)
+    return larger.with_certificate(certificate)
 
 
 def _new_names(panel: Panel) -> Iterator[Name]:

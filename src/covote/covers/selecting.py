@@ -175,9 +175,9 @@ def cost_unit(cost: NDArray[np.float64]) -> float:
     (0.75, 0)
     """
     for scale in (1, 10, 100, 1000):
-        whole = np.round(cost * scale)
-        if np.abs(cost * scale - whole).max(initial=0) <= 1e-9 and whole.max(initial=0) < 2**40:
-            return gcd(*whole.astype(np.int64).tolist()) / scale
+        integers = np.round(cost * scale)
+        if np.abs(cost * scale - integers).max(initial=0) <= 1e-9 and integers.max(initial=0) < 2**40:
+            return gcd(*integers.astype(np.int64).tolist()) / scale
     return 0
 
 

@@ -179,8 +179,8 @@ class Reports:
         reader.problems.count(int(np.count_nonzero(codes.expert >= 0)))
         found = codes.item.dictionary_encode()
         ids, at = found.dictionary, np.from_dlpack(found.indices).astype(np.int64)
-        whole = whole_ids(ids) if untyped else None
-        ids = ids if whole is None else whole
+        integers = whole_ids(ids) if untyped else None
+        ids = ids if integers is None else integers
         names = tuple(ids.to_pylist())
         if wide:
             _refuse_repeated(reader, codes, at, names)
@@ -226,20 +226,6 @@ class Reports:
             [tuple(named.get((n, i), ())) if there else None for i, there in enumerate(row)]
             for n, row in enumerate(self.asked.tolist())
         ]
-
-    def to_table(self) -> pa.Table:
-        """Return the columns ``item``, ``expert`` and ``label``, lists of classes (empty: "none of mine")."""
-        import pyarrow as pa
-
-        n, i = np.nonzero(self.asked)
-        cell = self.item * len(self.panel) + self.expert
-        order = np.argsort(cell, kind="stable")
-        ends = np.searchsorted(cell[order], n * len(self.panel) + i, side="right")
-        offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
-        names = name_array(self.panel.classes).take(arrow_array(self.label[order]))
-        experts = name_array(self.panel.names).take(arrow_array(i))
-        items = pa.array(list(self.ids)).take(arrow_array(n))
-        return pa.table({"item": items, "expert": experts, "label": pa.ListArray.from_arrays(offsets, names)})
 
 
 def _known(panel: Panel, item: Any, i: int, name: Name) -> int:

@@ -180,9 +180,9 @@ def _is_cost(heading: str) -> bool:
     >>> _is_cost("Cost per hour (EUR)"), _is_cost("Kosten/Stunde"), _is_cost("skin cost")
     (True, True, False)
     """
-    said = [fold_accents(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
-    named = [word for word in said if is_called(word, COSTS)]
-    return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
+    parts = [fold_accents(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
+    named = [word for word in parts if is_called(word, COSTS)]
+    return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in parts))
 
 
 def _left_column(head: list[str]) -> int | None:
@@ -236,9 +236,9 @@ def _is_matrix(rows: CellRows) -> bool:
         c for c, name in enumerate(rows[0]) if _is_cost(name) or is_total(name) or is_called(name, NOTES)
     } | {_left_column(rows[0])}
     body = [row for row in rows[1:] if not is_total(row[0]) and not _is_cost(row[0])]
-    said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
-    marks = sum(map(_is_mark, said))
-    return not said or 2 * marks >= len(said)
+    cells = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
+    marks = sum(map(_is_mark, cells))
+    return not cells or 2 * marks >= len(cells)
 
 
 def _upright(rows: CellRows) -> CellRows:
@@ -456,10 +456,10 @@ def _long(rows: CellRows, who: int, what: int, mark: int | None) -> dict[str, An
     classes: dict[str, None] = {}
     prices: dict[str, float] = {}
     for row, price in zip(body, costs, strict=True):
-        said = _listed(row[what]) if once else [row[what]] * bool(row[what])
-        classes |= dict.fromkeys(said)
+        listed = _listed(row[what]) if once else [row[what]] * bool(row[what])
+        classes |= dict.fromkeys(listed)
         known = mark is None or fold_accents(row[mark]) in _KNOWN
-        found.setdefault(row[who], []).extend(said if known else [])
+        found.setdefault(row[who], []).extend(listed if known else [])
         if cost is not None and prices.setdefault(row[who], price) != price:
             raise InputError(
                 f"expert {row[who]!r} costs {prices[row[who]]:g} and also {price:g}; keep one of them"

@@ -101,7 +101,6 @@ def test_lower_bounds_stay_below_upper_bounds(classes, size, error):
     upper = [
         random_panel_bound(classes, size, error),
         random_panel_experts(classes, size, error),
-        random_panel_experts(classes, size, error, exact=False),
     ]
     if classes % size == 0:
         upper.append(random_partitions_bound(classes, size, error))
@@ -129,7 +128,6 @@ def confusion_by_multinomial(classes, size, experts):
 )
 def test_the_union_bound_equals_its_definition(case):
     assert random_panel_error(*case) == pytest.approx(confusion_by_multinomial(*case), rel=1e-9)
-    assert random_panel_error(*case) <= random_panel_error(*case, exact=False) + 1e-12
 
 
 def test_many_random_experts_need_no_long_sum():

@@ -158,7 +158,7 @@ def test_lists_of_classes_come_from_tables_and_go_to_tables():
         "expert": ["ann", "ann", "bob", "ann", "bob"],
         "label": ["cat", "dog", "dog", "none of mine", "fox"],
     }
-    for table in (lists, joined, wide, rows, Reports.from_table(rows, panel).to_table()):
+    for table in (lists, joined, wide, rows):
         found = decode(Reports.from_table(table, panel), report="all")
         assert found.to_table().to_pydict() == {
             "item": ["x", "y"], "labels": [["cat", "dog"], ["fox"]], "complete": [True, True],

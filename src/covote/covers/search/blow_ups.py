@@ -104,16 +104,16 @@ def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
     single units cannot.
     """
     lines, weights = blowup.lines, blowup.weights
-    whole = draw(state) < LINE_MOVES
-    choices = len(lines) if whole else len(weights)
+    by_line = draw(state) < LINE_MOVES
+    choices = len(lines) if by_line else len(weights)
     give = below(state, choices)
     take = below(state, choices)
     if give == take:
         return 0
     count = 0
-    for j in range(lines.shape[1] if whole else 1):
-        p = lines[give, j] if whole else give
-        q = lines[take, j] if whole else take
+    for j in range(lines.shape[1] if by_line else 1):
+        p = lines[give, j] if by_line else give
+        q = lines[take, j] if by_line else take
         if (p < 0) != (q < 0):
             return 0
         if p >= 0:

@@ -70,8 +70,6 @@ def _statistical(K: int, R: int, error: float) -> Iterator[BoundRow]:
     random = "random experts"
     thm5 = paper.random_panel_bound(K, R, error)
     yield BoundRow("random panel", "upper", thm5, goal, random, "paper: Thm 5")
-    rho = statistical.random_panel_experts(K, R, error, exact=False)
-    yield BoundRow("random panel, rho", "upper", rho, goal, random, "covote docs bounds")
     union = statistical.random_panel_experts(K, R, error)
     yield BoundRow("random panel, union", "upper", union, goal, random, "covote docs bounds")
     if K % R == 0:
