@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from covote.arguments import did_you_mean, some_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
+from covote.tables.arrow_names import id_array
 from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
 from covote.tables.words import ITEMS, is_called
@@ -117,48 +118,49 @@ def with_probabilities(
     more_classes
         Whether classes that the panel does not have are added to it.
     """
+    # Experts and classes stay where they are; new ones follow.
     panel = _panel_with(votes.panel, name, stored, more_classes)
     i = panel.expert_index(name)
-    ids = [] if votes.ids is None else [_plain(value) for value in votes.ids]
-    ids = ids or list(range(len(votes)))
-    place = {str(value): n for n, value in enumerate(ids)}
+    items = id_array(votes.ids, votes.start, votes.stop).to_pylist()
+    place = {str(item): n for n, item in enumerate(items)}
     new = [item for item in stored.items if item not in place]
-    place |= {item: len(ids) + n for n, item in enumerate(new)}
-    size, owner, member = len(ids) + len(new), *np.nonzero(panel.knows)
-    if size * len(owner) > _MOST:
+    place |= {item: len(items) + n for n, item in enumerate(new)}
+    size, width = len(items) + len(new), int(panel.sizes.sum())
+    if size * width > _MOST:
         raise TooLargeError(
-            f"{size:,} items times {len(owner):,} pairs of an expert and a class they know are too many "
+            f"{size:,} items times {width:,} pairs of an expert and a class they know are too many "
             "probabilities for this machine; decode in parts"
         )
-    columns = np.full((size, len(panel)), NOT_ASKED, dtype=np.int64)
-    probability = np.full((size, len(owner)), np.nan, dtype=np.float32)
-    before = np.array([panel.expert_index(expert) for expert in votes.panel.names])
-    dense = votes.to_dense().by_expert
-    assert dense is not None
-    if (
-        dense[[votes.panel.expert_index(expert) for expert in votes.panel.names if expert == name]]
-        != NOT_ASKED
-    ).any():
+    answers = np.full((size, len(panel)), NOT_ASKED, dtype=np.int64)
+    answers[: len(votes), : len(votes.panel)] = votes.dense
+    if (answers[:, i] != NOT_ASKED).any():
         raise InputError(f"expert {name!r} has answers and a table of probabilities; rename one of them")
-    columns[: len(votes), before] = dense.T
-    for expert, soft in _by_expert(votes):
-        mine = owner == panel.expert_index(expert)
-        classes = np.isin(member, np.flatnonzero(votes.panel.knows[votes.panel.expert_index(expert)]))
-        probability[: len(votes), np.flatnonzero(mine & classes)] = soft
+    probability = np.full((size, width), np.nan, dtype=np.float32)
+    if votes.soft:
+        probability[: len(votes), : votes.panel.sizes.sum()] = _class_probabilities(votes)
     # The table: its columns in the order of the panel, its rows at their items.
-    index = {str(label): k for k, label in enumerate(panel.classes)}
-    order = np.argsort([index[label] for label in stored.classes])
-    rows = np.array([place[item] for item in stored.items], dtype=np.intp)
+    by_text = {str(label): k for k, label in enumerate(panel.classes)}
+    index = np.array([by_text[label] for label in stored.classes])
+    known, order = np.sort(index), np.argsort(index)
     answered = stored.probability.max(axis=1) > 0
-    known = np.sort([index[label] for label in stored.classes])
+    rows = np.array([place[item] for item in stored.items], dtype=np.intp)[answered]
     inside = stored.probability[:, order][answered]
-    columns[rows[answered], i] = known[inside.argmax(axis=1)]
-    probability[np.ix_(rows[answered], np.flatnonzero(owner == i))] = np.minimum(inside, 1)
-    return Votes.from_dense(columns, panel, items=[*ids, *new], probabilities=probability)
+    answers[rows, i] = known[inside.argmax(axis=1)]
+    first = int(panel.sizes[:i].sum())
+    probability[rows, first : first + len(known)] = np.minimum(inside, 1)
+    return Votes.from_dense(answers, panel, items=[*items, *new], probabilities=probability)
 
 
-def _plain(value: Any) -> Any:
-    return value.as_py() if isinstance(value, pa.Scalar) else value
+def _class_probabilities(votes: Votes) -> NDArray[np.float32]:
+    """Return the probabilities that experts gave (items x all classes of each expert that it knows)."""
+    dense = votes.to_dense()
+    if dense.class_probability is not None:
+        return dense.class_probability.T
+    assert dense.vote_probability is not None
+    owner, member = np.nonzero(votes.panel.knows)
+    sure = dense.vote_probability.T[:, owner]
+    rest = (1 - sure) / np.maximum(1, votes.panel.sizes[owner] - 1)
+    return np.where(votes.dense[:, owner] == member, sure, rest)
 
 
 def _panel_with(panel: Panel, name: Name, stored: StoredProbabilities, more_classes: bool) -> Panel:
@@ -182,25 +184,6 @@ def _panel_with(panel: Panel, name: Name, stored: StoredProbabilities, more_clas
     models = [*panel.models, None]
     left = [*panel.left.tolist(), False]
     return Panel(classes, [*knows.tolist(), mine], [*panel.names, name], cost, models=models, left=left)
-
-
-def _by_expert(votes: Votes) -> list[tuple[Name, NDArray[np.float32]]]:
-    """Return (items x classes they know) the probabilities of experts who give some."""
-    if not votes.soft:
-        return []
-    dense, found, start = votes.to_dense(), [], 0
-    assert dense.by_expert is not None
-    for i, (name, width) in enumerate(zip(votes.panel.names, votes.panel.sizes.tolist(), strict=True)):
-        if dense.class_probability is not None:
-            found.append((name, dense.class_probability[start : start + width].T))
-        else:
-            assert dense.vote_probability is not None
-            sure, label = dense.vote_probability[i], dense.by_expert[i]
-            named = np.flatnonzero(votes.panel.knows[i]) == label[:, None]
-            rest = (1 - sure) / max(1, width - 1)
-            found.append((name, np.where(named, sure[:, None], rest[:, None]).astype(np.float32)))
-        start += width
-    return found
 
 
 def table_of(model: Any) -> str | None:
