@@ -38,7 +38,7 @@ class Work:
         self.done, self.total = 0, total
         self._stopped = False
         self._progress = progress
-        self._whole: Work | None = None
+        self._parent: Work | None = None
         self._share, self._message = 0, ""
         self._before: signal.Handlers | Callable[[int, FrameType | None], object] | int | None = None
 
@@ -48,27 +48,27 @@ class Work:
         Whatever the part reports, the whole reports `message`. Stopping one stops both.
         """
         part = Work(total)
-        part._whole, part._share, part._message = self, share, message
+        part._parent, part._share, part._message = self, share, message
         return part
 
     @property
     def stopped(self) -> bool:
         """Whether a stop was requested."""
-        return self._stopped if self._whole is None else self._whole.stopped
+        return self._stopped if self._parent is None else self._parent.stopped
 
     def stop(self) -> None:
         """Remember a request to stop."""
-        if self._whole is None:
+        if self._parent is None:
             self._stopped = True
         else:
-            self._whole.stop()
+            self._parent.stop()
 
     def advance(self, steps: int, message: str = "") -> bool:
         """Count and report steps, by default with the last message; return whether to stop."""
         before, self.done = self.done, min(self.total, self.done + steps)
-        if self._whole is not None:
-            worth = [self._share * done // max(1, self.total) for done in (before, self.done)]
-            return self._whole.advance(worth[1] - worth[0], self._message)
+        if self._parent is not None:
+            shares = [self._share * done // max(1, self.total) for done in (before, self.done)]
+            return self._parent.advance(shares[1] - shares[0], self._message)
         self._message = message or self._message
         if self._progress is not None and not self._stopped:
             try:

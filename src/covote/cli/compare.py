@@ -29,13 +29,13 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Find the best method with items whose class you know."""
-    from covote.decoding import compare as compared
+    from covote.decoding import compare as compare_methods
     from covote.decoding.gold import like_items
     from covote.files import VoteFile, read_gold
 
     terminal.check_places(plot, read=[answers, panel_file, gold])
     read = VoteFile(answers, panel_file, reading).read()
-    found = compared(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
+    found = compare_methods(read, like_items(read_gold(gold, read.panel, reading), read), seed=seed)
     if plot is not None:
         from covote.files.charts import method_comparison
 

@@ -58,12 +58,12 @@ def convert(
     A panel and a folder give one Label Studio configuration per expert, which offers only that expert's
     classes.
     """
-    from covote.files.converting import convert as converted
+    from covote.files.converting import convert as convert_file
 
     atomic.check_apart([target], [source, panel_file, items, reading.rename_file])
     panel = None if panel_file is None else Panel.load(panel_file)
     with terminal.warnings_as_lines():
-        files = converted(
+        files = convert_file(
             source,
             target,
             to,  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def explain(
 ) -> None:
     """Explain a label: the evidence, and who must be wrong."""
     from covote.decoding import decode, make
-    from covote.decoding import explain as explained
+    from covote.decoding import explain as explain_item
     from covote.decoding.gold import like_items
     from covote.decoding.loop import estimates
     from covote.files import VoteFile, read_gold
@@ -38,7 +38,7 @@ def explain(
     with terminal.warnings_as_lines():
         proba = method == "auto" or estimates(make(method, {}, known))
         labels = decode(read, method=method, gold=known, proba=proba)
-    found = explained(read, name, labels)
+    found = explain_item(read, name, labels)
     if as_json:
         terminal.say_json(found.to_dict())
         return

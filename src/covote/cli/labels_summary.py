@@ -103,7 +103,7 @@ def tell(outcome: Outcome, seconds: float, method: str, review: Path | None = No
             terminal.say(f"  {name:<11}{count:>10,}  {percent(count, outcome.items):>6}  {meaning}")
     if outcome.unlabelled:
         terminal.say(f"{terminal.counted(outcome.unlabelled, 'item')} without a label.")
-        first = next((look for look in outcome.review_head if look.label is None and look.tied), None)
+        first = next((item for item in outcome.review_head if item.label is None and item.tied), None)
         if first is not None:
             todo = advice(outcome.panel, first.status, None, first.tied, first.answers)
             terminal.say(f"  {first.item}: {todo}")
@@ -144,13 +144,13 @@ def _unreliable(report: ExpertReport) -> str:
         return "No expert stands out as unreliable."
     rates = dict(zip(report.panel.names, report.accuracy.tolist(), strict=True))
     others = [rate for name, rate in rates.items() if name not in unreliable and rate == rate]
-    usual = f" (others: {np.median(others):.0%})" if others else ""
+    rest = f" (others: {np.median(others):.0%})" if others else ""
     if len(unreliable) == 1:
         (name,) = unreliable
         agrees = f"who agrees with the label in {rates[name]:.0%} of the cases in their field"
-        return f"Possibly unreliable: {name}, {agrees}{usual}."
+        return f"Possibly unreliable: {name}, {agrees}{rest}."
     named = terminal.first_of((f"{name} {rates[name]:.0%}" for name in unreliable), 6)
-    return f"Possibly unreliable, by how often they agree with the label in their field: {named}{usual}."
+    return f"Possibly unreliable, by how often they agree with the label in their field: {named}{rest}."
 
 
 def _to_review(doubt: ExpectedErrors, review: Path | None) -> str:

@@ -97,7 +97,7 @@ class RowSample:
 
     def votes(self, panel: Panel) -> Votes:
         """Return the rows as votes."""
-        return replace(Votes.trusted(panel, by_item=self.rows), multiplicity=self.count)
+        return replace(Votes.from_valid_arrays(panel, by_item=self.rows), multiplicity=self.count)
 
 
 @dataclass(frozen=True)

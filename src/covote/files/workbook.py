@@ -102,13 +102,13 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     others = {name: rows for name, rows in sheets.items() if name != answered}
     without_answer = unanswered(votes)[0]
     unknown = file.problems.unknown_names(without_answer)
-    place, meanings = _other_names(others, [*unknown], panel)
-    if meanings:
-        found = some_of([f"{old!r} is {str(new)!r}" for old, new in meanings.items()])
+    place, other_names = _other_names(others, [*unknown], panel)
+    if other_names:
+        found = some_of([f"{old!r} is {str(new)!r}" for old, new in other_names.items()])
         notes.append(f"other names, in sheet {place!r}: {found}")
-    corrections = {old: new for old, new in unknown.items() if new is not None and old not in meanings}
+    corrections = {old: new for old, new in unknown.items() if new is not None and old not in other_names}
     short_forms = _short_forms(
-        [name for name in unknown if name not in (*meanings, *corrections)], without_answer, panel
+        [name for name in unknown if name not in (*other_names, *corrections)], without_answer, panel
     )
     corrections |= short_forms
     if short_forms:
@@ -127,13 +127,13 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     elif column is not None:
         notes.append(f"gold items: column {column!r}")
     elif class_columns := [
-        name for name in file.columns.unknown_columns if name not in (*meanings, *corrections)
+        name for name in file.columns.unknown_columns if name not in (*other_names, *corrections)
     ]:
         named = some_of([*map(repr, class_columns)])
         notes.append(f"gold items: none (if {named} holds known classes, call the column Truth)")
     else:
         notes.append("gold items: none (a column Truth, or a sheet with two columns, would give some)")
-    dropped_names = [name for name in unknown if name not in (*meanings, *corrections, column)]
+    dropped_names = [name for name in unknown if name not in (*other_names, *corrections, column)]
     if dropped_names:
         notes.append(
             f"not in sheet {knows!r}, so left out: {some_of([*map(repr, dropped_names)])}; a sheet with two "
@@ -141,7 +141,7 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
         )
     other_sheets = [name for name in rest if name != gold_name]
     notes += [f"not read: {some_of([*map(repr, other_sheets)])}"] if other_sheets else []
-    reading = ReadOptions(unknown="drop", gold_column=column, rename=meanings | corrections)
+    reading = ReadOptions(unknown="drop", gold_column=column, rename=other_names | corrections)
     gold = answers if column is not None else None if gold_name is None else f"{path}#{gold_name}"
     return Workbook(panel, answers, gold, reading, tuple(notes))
 

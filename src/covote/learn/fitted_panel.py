@@ -168,7 +168,7 @@ class FittedPanel:
         columns = np.empty((len(self.experts), inputs.count(X)), dtype=smallest_int(self.classes))
         for row, expert in zip(columns, self.experts, strict=True):
             row[:] = expert.votes(X)
-        votes = Votes.trusted(self.panel, by_expert=columns)
+        votes = Votes.from_valid_arrays(self.panel, by_expert=columns)
         return self._with_probabilities(X, votes) if probabilities else votes
 
     def _with_probabilities(self, X: Any, votes: Votes) -> Votes:

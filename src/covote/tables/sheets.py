@@ -181,11 +181,11 @@ def _number_of(column: bytes) -> int:
     return number
 
 
-def _cells_note(names: list[str], one: str, many: str, how: str = "", remedy: str = "") -> list[str]:
+def _cells_note(names: list[str], single: str, plural: str, how: str = "", remedy: str = "") -> list[str]:
     """Return a note on cells that are taken as empty, if there are any."""
     if not names:
         return []
-    found = f"{len(names):,} cells hold {many}" if len(names) > 1 else f"a cell holds {one}"
+    found = f"{len(names):,} cells hold {plural}" if len(names) > 1 else f"a cell holds {single}"
     return [f"{found}{how} (first: {names[0]}), taken as empty{remedy}"]
 
 

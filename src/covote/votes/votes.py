@@ -132,7 +132,7 @@ class Votes:
         return cls(panel, None, ragged, 0, size, vote, per_class, starts, ids)
 
     @classmethod
-    def trusted(
+    def from_valid_arrays(
         cls,
         panel: Panel,
         *,

@@ -36,7 +36,7 @@ class ExportedAnswers:
         self.found: list[tuple[Any, Any, Mapping[str, str | None], float | None, Mapping[str, Any]]] = []
         self._dropped: Counter[str] = Counter()
         self._unfit: dict[str, InputError] = {}  # questions with answers that are not one label
-        self._given: set[str] = set()  # names of items
+        self._item_names: set[str] = set()  # names of items
         self._numbered: dict[int, str] = {}  # items without a name, and the files that have them
 
     def count_records(self, records: Iterable[Value]) -> Iterator[Value]:
@@ -48,7 +48,7 @@ class ExportedAnswers:
         """Return the first name of an item that is there, or else the number of its record."""
         for name in names:
             if name is not None and name != "":
-                self._given.add(str(name))
+                self._item_names.add(str(name))
                 return name
         if self._numbered.setdefault(self.record, self.file) != self.file:
             raise InputError(
@@ -98,7 +98,7 @@ class ExportedAnswers:
 
     def notes(self) -> list[str]:
         """Say what was left out, and that there are several questions."""
-        questions = self._asked()
+        questions = self._questions()
         dropped = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in sorted(self._dropped.items())]
         found = [f"left out: {', '.join(dropped)}"] if dropped else []
         for question, error in self._unfit.items() if questions else ():
@@ -110,7 +110,7 @@ class ExportedAnswers:
             )
         return found
 
-    def _asked(self) -> list[str]:
+    def _questions(self) -> list[str]:
         questions = dict.fromkeys(question for _, _, labels, _, _ in self.found for question in labels)
         return [question for question in questions if question not in self._unfit]
 
@@ -120,17 +120,17 @@ class ExportedAnswers:
         Its columns are item, expert, one for each question, label where there is only one question, and
         probability, if every answer has one; then all else that is plain text or a number.
         """
-        questions = self._asked()
+        questions = self._questions()
         if not questions:
             for error in self._unfit.values():
                 raise error
             return None
-        both = next((number for number in self._numbered if str(number) in self._given), None)
+        both = next((number for number in self._numbered if str(number) in self._item_names), None)
         if both is not None:
             raise InputError(f"record {both} has no id, and another has the id {both}; give all of them ids")
         items, experts, labels, probabilities, more = zip(*self.found, strict=True)
-        _refuse_alike("item", items)
-        _refuse_alike("expert", experts)
+        _refuse_same_text("item", items)
+        _refuse_same_text("expert", experts)
         columns = {"item": _column(items), "expert": _column(experts)}
         for question in questions:
             answers = _column([answer.get(question) for answer in labels])
@@ -146,11 +146,11 @@ class ExportedAnswers:
         return pa.table(columns)
 
 
-def _refuse_alike(what: str, names: Sequence[Any]) -> None:
+def _refuse_same_text(what: str, names: Sequence[Any]) -> None:
     """Reject names that differ only in their type, 7 and "7": in a table they would be the same."""
-    seen: dict[str, type] = {}
+    kind_by_text: dict[str, type] = {}
     for kind, name in dict.fromkeys((type(name), name) for name in names):
-        if seen.setdefault(str(name), kind) is not kind:
+        if kind_by_text.setdefault(str(name), kind) is not kind:
             raise InputError(f"{what} {name!r} is there as text and as a number; write both the same way")
 
 
