@@ -33,7 +33,7 @@ PART = 1 << 18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes:
-    """The answers of a panel's experts, stored dense or ragged behind one interface.
+    """The answers of a panel's experts as arrays: one matrix (dense), or a list of answers per item (ragged).
 
     Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are not
     classes: ``NOT_ASKED`` (-1), and ``NONE_OF_MINE`` (-2) for an expert who was asked and says that the item
