@@ -570,11 +570,3 @@ def test_a_folder_that_is_not_there_is_not_made(covote, folder):
     ran = run_label(covote, output="nowhere/labels.parquet")
     assert (ran.status, "there is no folder" in ran.err) == (2, True)
     assert not (folder / "nowhere").exists()
-
-
-def test_a_panel_that_leaves_what_it_knows_to_its_models_says_so_elsewhere(covote, tmp_path):
-    (tmp_path / "panel.toml").write_text(
-        'classes = ["a", "b"]\n[[experts]]\nname = "x"\nmodel = "skops:x.skops"\n'
-    )
-    ran = covote("check", tmp_path / "panel.toml")
-    assert (ran.status, "only covote label takes that from the model" in ran.err) == (2, True)

@@ -148,7 +148,7 @@ def label(
     from covote.files.report import write_report
     from covote.labelling import Asking, DataPlace, label_file, request_file
     from covote.models.entries import running_code
-    from covote.models.expert import folder_of, models_of, panel_of_models
+    from covote.models.expert import folder_of, panel_of_models
 
     started = time.monotonic()
     if output_file is None:
@@ -156,10 +156,10 @@ def label(
     check_report(report)
     atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    code_models = sorted(set(running_code(models_of(panel_file))))
+    panel, folder = panel_of_models(panel_file), folder_of(panel_file)
+    code_models = sorted(set(running_code(panel.models)))
     if code_models and trust and not as_json:
         terminal.say(f"Trusted to run code: {some_of(code_models)}.")
-    panel, folder = panel_of_models(panel_file, trust), folder_of(panel_file)
     place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
         from covote.labelling.previewing import preview

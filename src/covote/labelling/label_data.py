@@ -86,7 +86,7 @@ def label_file(
     if output.labels is None:
         raise InputError("label_file writes labels; name a file for them")
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
-    panel, models = asking.opened(panel, trust)
+    panel, models = asking.opened(panel)
     asked, stored = _split(panel, models)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
     if output.proba is not None:
@@ -113,7 +113,7 @@ def request_file(
     `panel`, `asking` and `trust` are as for :func:`label_file`, which uses the responses.
     """
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
-    panel, models = asking.opened(panel, trust)
+    panel, models = asking.opened(panel)
     asked, _ = _split(panel, models)
     with closing(AnswersFile(answers_file(output))) as kept:
         return Run(place, asked, models, kept, asking, trust, None).write_requests(Path(requests))
@@ -151,7 +151,7 @@ def label(
         As for :func:`covote.decode`.
     """
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
-    panel, models = asking.opened(panel, trust)
+    panel, models = asking.opened(panel)
     asked, stored = _split(panel, models)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))

@@ -83,9 +83,17 @@ class ModelExpert:
         """
         return self.model.classes if self.classes is None else tuple(self.classes)
 
-    def codes(self, own: Sequence[Any]) -> set[int]:
-        """Return which of the classes that it knows a model's classes are, as positions."""
-        return {self._words[name] for name in own}
+    def refuse_missing_classes(self) -> None:
+        """Reject a panel that says the expert knows what its model cannot answer."""
+        own = self.says() or ()
+        codes = {self._words[name] for name in own}
+        missing = [name for k, name in enumerate(self.knows) if own and k not in codes]
+        if missing:
+            raise InputError(
+                f"expert {self.name!r}: the panel says that it knows {some_of(missing)}, but its model has "
+                f"only {some_of(own)}; remove what it does not know from the panel, or say what the model's "
+                'classes mean with labels = { theirs = "ours" }'
+            )
 
     def _answered(self, batch: Batch) -> ModelAnswers:
         output = self.model(batch)
@@ -94,56 +102,25 @@ class ModelExpert:
         return interpret(output, size(batch), self._words, self.says(), self.logits)
 
 
-def models_of(path: str | Path) -> list[Any]:
-    """Return the models that a panel file names; none is opened."""
-    with naming(path):
-        experts = panel_files.load(path).get("experts")
-    named = [expert for expert in experts if isinstance(expert, dict)] if isinstance(experts, list) else []
-    return [panel_files.with_options(expert).get("model") for expert in named]
-
-
 def folder_of(path: str | os.PathLike[str]) -> Path:
     """Return where the paths of a panel's models start: the folder of the file, not of a link to it."""
     return Path(path).resolve().parent
 
 
-def panel_of_models(path: str | os.PathLike[str], trust: bool = False) -> Panel:
-    """Return the panel of a file; an expert without `knows` knows what its model says."""
+def panel_of_models(path: str | os.PathLike[str]) -> Panel:
+    """Return the panel of a file; its language models get what the panel says the classes mean."""
     with naming(path):
         data = panel_files.load(path)
-        experts, classes = data.get("experts"), data.get("classes")
-        if isinstance(experts, list) and isinstance(classes, list):
-            experts = [_described(expert, data.get("describe")) for expert in experts]
-            data["experts"] = [_complete(expert, classes, folder_of(path), trust) for expert in experts]
-        return Panel.from_dict(data)
-
-
-def _described(expert: Any, describe: Any) -> Any:
-    """Return an expert that is a language model with what the panel says the classes mean."""
-    inside = panel_files.with_options(expert) if isinstance(expert, dict) else {}
-    model = inside.get("model")
-    options = model if isinstance(model, dict) else {"use": model}
-    if describe is None or not str(options.get("use")).startswith("chat:"):
-        return expert
-    return {**inside, "model": {"describe": describe, **options}}
-
-
-def _complete(expert: Any, classes: list[Name], folder: Path, trust: bool) -> Any:
-    """Return an expert of a panel file with what it knows, if only its model says so."""
-    if not isinstance(expert, dict) or "knows" in expert or "model" not in expert:
-        return expert
-    inside = panel_files.with_options(expert)
-    if str(inside["model"]).startswith("table:"):  # a stored table is not opened
-        return expert
-    name = inside.get("name", "without a name")
-    found = _opened(name, classes, inside["model"], folder, trust)
-    own = found.says()
-    if not own:
-        raise InputError(
-            f"the model of expert {name!r} does not say which classes it has; write knows = "
-            '["...", "..."], or classes = [...] next to the model'
-        )
-    return {**inside, "knows": [name for k, name in enumerate(classes) if k in found.codes(own)]}
+        panel = Panel.from_dict(data)
+    describe = data.get("describe")
+    if describe is None:
+        return panel
+    models = []
+    for model in panel.models:
+        options = model if isinstance(model, Mapping) else {"use": model}
+        is_chat = str(options.get("use")).startswith("chat:")
+        models.append({"describe": describe, **options} if is_chat else model)
+    return Panel(panel.classes, panel.knows, panel.names, panel.cost, models=models, left=panel.left)
 
 
 def open_expert(
@@ -172,26 +149,15 @@ def open_expert(
         return ModelExpert(name, tuple(knows), Scikit(model))
     if callable(model):
         return ModelExpert(name, tuple(knows), Function(model, tuple(knows)))
-    expert = _opened(name, tuple(knows), model, folder, trust)
-    own = expert.says() or ()
-    missing = [k for i, k in enumerate(expert.knows) if own and i not in expert.codes(own)]
-    if missing:
-        raise InputError(
-            f"expert {name!r}: the panel says that it knows {some_of(missing)}, but its model has only "
-            f"{some_of(own)}; remove what it does not know from the panel, or say what the model's classes "
-            'mean with labels = { theirs = "ours" }'
-        )
-    return expert
-
-
-def _opened(name: Name, knows: Sequence[Name], model: Any, folder: str | Path, trust: bool) -> ModelExpert:
-    """Load a model that a panel names, whatever classes it has."""
-    known = tuple(knows)
     try:
         found = entry(model)
         options = {key: value for key, value in found.options.items() if key not in found.kind.options}
         classes = options.get("classes")
-        opened = found.open(Setting(Path(folder), known, None if classes is None else tuple(classes), trust))
-        return ModelExpert(name, known, opened, **options)
+        own = None if classes is None else tuple(classes)
+        expert = ModelExpert(
+            name, tuple(knows), found.open(Setting(Path(folder), tuple(knows), own, trust)), **options
+        )
     except CovoteError as error:
         raise type(error)(f"expert {name!r}: {error}") from error
+    expert.refuse_missing_classes()
+    return expert

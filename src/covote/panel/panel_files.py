@@ -120,11 +120,6 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             named["knows"] = list(data["classes"])
         elif isinstance(named.get("knows"), str):
             named["knows"] = classes_in(named["knows"], data["classes"])
-        if "knows" not in named and "model" in named:
-            raise InputError(
-                f"expert {named['name']!r} does not say what it knows; only covote label takes that from the "
-                'model. Write knows = ["...", "..."], or "all"'
-            )
         if not isinstance(named.get("knows"), list):
             raise InputError(
                 f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."], or "all"'

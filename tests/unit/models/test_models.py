@@ -17,7 +17,6 @@ from covote.errors import CovoteError, ExpertError, FileError, InputError, Missi
 from covote.labelling import Asking, label_file
 from covote.models import NO_ANSWER, open_expert
 from covote.models.entries import KINDS
-from covote.models.expert import models_of, panel_of_models
 from covote.models.kind import COMMON
 from covote.votes import NONE_OF_MINE
 
@@ -542,36 +541,12 @@ def iris_folder(tmp_path, fitted):
     return tmp_path
 
 
-def write_panel(folder, expert):
-    classes = 'classes = ["virginica", "setosa", "versicolor", "rosa"]'
-    (folder / "panel.toml").write_text(f'{classes}\n[[experts]]\nname = "iris"\n{expert}\n')
-    return folder / "panel.toml"
-
-
-def test_what_an_expert_knows_may_be_left_out_if_its_model_says_it(iris_folder):
-    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"')
-    assert panel_of_models(path, trust=True).blocks() == [("virginica", "setosa", "versicolor")]
-    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"\nlabels = { virginica = "rosa" }')
-    assert panel_of_models(path, trust=True).blocks() == [("setosa", "versicolor", "rosa")]
-    (iris_folder / "functions.py").write_text("def answer(batch):\n    return ['rosa'] * len(batch)\n")
-    path = write_panel(iris_folder, 'model = "python:functions:answer"')
-    with pytest.raises(InputError, match="'iris' does not say which classes it has; write knows"):
-        panel_of_models(path, trust=True)
-
-
 def test_a_panel_that_contradicts_the_model_is_refused_at_opening(iris_folder):
     with pytest.raises(
         InputError, match=r"expert 'iris': the panel says that it knows rosa, but its model has"
     ):
         open_expert("iris", ["setosa", "rosa"], "pickle:iris.pkl", iris_folder, trust=True)
     open_expert("iris", ["setosa", "virginica"], "pickle:iris.pkl", iris_folder, trust=True)
-
-
-def test_code_of_a_model_that_says_what_it_knows_runs_only_with_trust(iris_folder):
-    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"')
-    assert models_of(path) == ["pickle:iris.pkl"]
-    with pytest.raises(InputError, match="trust"):
-        panel_of_models(path)
 
 
 def rules(folder, answer):
