@@ -92,6 +92,19 @@ def matrix(batch: Batch) -> NDArray[Any]:
     return np.concatenate(flat, axis=1)
 
 
+def arrays_for(batch: Batch, names: Sequence[str]) -> list[NDArray[Any]]:
+    """Return what a model takes with these inputs: one matrix, or columns by the names of several."""
+    if len(names) == 1:
+        return [matrix(batch)]
+    if not isinstance(batch, Mapping):
+        raise ExpertError(
+            f"takes several inputs ({', '.join(names)}), but the data have no columns with these names"
+        )
+    columns = selected(batch, names)
+    assert isinstance(columns, Mapping)
+    return [columns[name] for name in names]
+
+
 def pictured(batch: Batch, channels: str, scale: float) -> Batch:
     """Return images with their channels first, if asked, and their values times `scale`, if that is not 1."""
     if channels == "last" and scale == 1:

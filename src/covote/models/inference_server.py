@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.batches import Batch, chunks, matrix, selected, size
+from covote.models.batches import Batch, arrays_for, chunks, size
 from covote.models.connections import REQUESTS, Connections, RequestGroup, without_password
 from covote.models.kind import SECONDS, TEXT, Kind, Setting, whole
 
@@ -87,15 +87,9 @@ class Server:
 
     def _tensors(self, batch: Batch) -> list[dict[str, Any]]:
         assert self._inputs is not None
-        if len(self._inputs) > 1:
-            names = [str(node["name"]) for node in self._inputs]
-            if not isinstance(batch, Mapping):
-                raise ExpertError(f"takes several inputs ({', '.join(names)}), but the data have no columns")
-            columns = selected(batch, names)
-            assert isinstance(columns, Mapping)
-            return [_tensor(columns[str(node["name"])], node) for node in self._inputs]
-        node = self._inputs[0] if self._inputs else {"name": self._input or "input-0"}
-        return [_tensor(matrix(batch), node)]
+        nodes = self._inputs or [{"name": self._input or "input-0"}]
+        arrays = arrays_for(batch, [str(node["name"]) for node in nodes])
+        return [_tensor(array, node) for array, node in zip(arrays, nodes, strict=True)]
 
     def _chosen(self, outputs: list[dict[str, Any]]) -> dict[str, Any]:
         names = [str(node.get("name")) for node in outputs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Timer
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError, InputError
-from covote.models.batches import Batch, in_fixed_batches, matrix, selected
+from covote.models.batches import Batch, arrays_for, in_fixed_batches
 from covote.models.kind import COMMON, SECONDS, TEXT, TEXTS, Kind, Setting, whole
 
 _TYPES = {
@@ -86,16 +86,8 @@ class Onnx:
             clock.cancel()
 
     def _arrays(self, batch: Batch) -> list[NDArray[Any]]:
-        if len(self._inputs) == 1:
-            return [_as(matrix(batch), self._inputs[0])]
-        names = [node.name for node in self._inputs]
-        if not isinstance(batch, Mapping):
-            raise ExpertError(
-                f"takes several inputs ({', '.join(names)}), but the data have no columns with these names"
-            )
-        columns = selected(batch, names)
-        assert isinstance(columns, Mapping)
-        return [_as(columns[node.name], node) for node in self._inputs]
+        arrays = arrays_for(batch, [node.name for node in self._inputs])
+        return [_as(array, node) for array, node in zip(arrays, self._inputs, strict=True)]
 
 
 def _as(array: NDArray[Any], node: Input) -> NDArray[Any]:

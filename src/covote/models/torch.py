@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError
-from covote.models.batches import Batch, in_fixed_batches, matrix, selected
+from covote.models.batches import Batch, arrays_for, in_fixed_batches
 from covote.models.kind import COMMON, Kind, Option, Setting
 
 
@@ -33,13 +33,7 @@ class Torch:
 
     def __call__(self, batch: Batch) -> Any:
         """Run the program."""
-        if len(self._inputs) == 1:
-            arrays = [matrix(batch)]
-        else:
-            names = [name for name, _ in self._inputs]
-            columns = selected(batch, names)
-            assert isinstance(columns, Mapping)
-            arrays = [columns[name] for name in names]
+        arrays = arrays_for(batch, [name for name, _ in self._inputs])
         return in_fixed_batches(self._run, arrays, self._rows)
 
     def _run(self, arrays: list[NDArray[Any]]) -> Any:
