@@ -70,7 +70,7 @@ class Chat:
     ----------
     url
         Where the protocol begins: ``http://localhost:8080/v1``.
-    knows, prompt, describe, examples, seed, shuffle
+    knows, prompt, describe, seed, shuffle
         What is asked; see :class:`covote.models.prompts.Options`.
     name
         Which model the server shall use, if it has several.
@@ -101,7 +101,6 @@ class Chat:
         name: str = "",
         prompt: str = PROMPT,
         describe: Mapping[str, str] | None = None,
-        examples: str = "",
         seed: int = 0,
         shuffle: bool = True,
         key_env: str | None = None,
@@ -119,7 +118,7 @@ class Chat:
     ) -> None:
         self._path = _address(url).path.rstrip("/") + "/chat/completions"
         self._connections = Connections(url, timeout=timeout, retries=retries, key=_key(key_env))
-        self.options = Options(knows, prompt, describe, examples, seed, shuffle=shuffle)
+        self.options = Options(knows, prompt, describe, seed, shuffle=shuffle)
         self._request: dict[str, Any] = {"temperature": 0}
         if name:
             self._request["model"] = name
@@ -306,7 +305,6 @@ CHAT = Kind(
             lambda value: isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()),
             'a table, as describe = { class = "what it means" }',
         ),
-        "examples": TEXT,
         "key_env": TEXT,
         "constrain": Option(lambda value: value in ("json", "grammar", "none"), "json, grammar or none"),
         "probabilities": SWITCH,

@@ -27,7 +27,7 @@ from covote.votes import NONE_OF_MINE
 NONE = "none of these"
 PROMPT = """Which of these fits best?
 {classes}
-{examples}
+
 {item}
 
 Answer with the name of one option, and nothing else."""
@@ -47,9 +47,9 @@ class Options:
     knows
         The classes; the option "none of these" is added as the last one.
     prompt
-        The question, with ``{item}`` (all columns), ``{classes}``, ``{examples}`` and names of columns.
-    describe, examples
-        What the classes mean, and examples to show.
+        The question, with ``{item}`` (all columns), ``{classes}`` and names of columns.
+    describe
+        What the classes mean.
     seed, shuffle
         Seeds the order of the options, which is another one for each item, or the same for all.
     """
@@ -59,7 +59,6 @@ class Options:
         knows: Sequence[Name],
         prompt: str = PROMPT,
         describe: Mapping[str, str] | None = None,
-        examples: str = "",
         seed: int = 0,
         *,
         shuffle: bool = True,
@@ -75,7 +74,7 @@ class Options:
         self._lines = [
             f"- {name}: {described[name]}" if name in described else f"- {name}" for name in self.names
         ]
-        self._examples, self._seed, self._shuffle = examples, seed, shuffle
+        self._seed, self._shuffle = seed, shuffle
 
     def question(self, row: Mapping[str, Any]) -> str:
         """Return the question about an item, given by its columns."""
@@ -84,7 +83,7 @@ class Options:
         seeds = [self._seed, zlib.crc32(item.encode())] if self._shuffle else [self._seed]
         order = np.random.default_rng(seeds).permutation(len(self.names)).tolist()
         listed = "\n".join(self._lines[k] for k in order)
-        fields = {**row, "item": item, "classes": listed, "examples": self._examples}
+        fields = {**row, "item": item, "classes": listed}
         missing = [name for name in self._fields if name not in fields]
         if missing:
             raise ExpertError(
@@ -231,8 +230,8 @@ def _fields(prompt: str) -> list[str]:
     odd = [name for name in fields if not name.isidentifier()]
     if odd or any(spec or form for _, _, spec, form in parts):
         raise InputError(
-            f"prompt has {{{odd[0] if odd else '...'}}}; a template has names of columns, {{item}}, "
-            "{classes} and {examples}, and {{ for a bracket of the text"
+            f"prompt has {{{odd[0] if odd else '...'}}}; a template has names of columns, {{item}} "
+            "and {classes}, and {{ for a bracket of the text"
         )
     if "classes" not in fields:
         raise InputError("prompt does not show the options; put {classes} where they should appear")

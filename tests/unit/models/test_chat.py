@@ -65,9 +65,7 @@ def test_without_shuffling_all_prompts_begin_alike_so_that_a_server_can_cache_th
 
 
 def test_the_prompt_is_a_template():
-    options = Options(
-        KNOWS, "{examples}\n{title}: {text}\n{classes}\n{{}}", {"ant": "six legs"}, "A bark is a dog."
-    )  # fmt: skip
+    options = Options(KNOWS, "A bark is a dog.\n{title}: {text}\n{classes}\n{{}}", {"ant": "six legs"})
     text = options.question({"title": "Note", "text": "{classes} it stings"})
     assert text.startswith("A bark is a dog.\nNote: {classes} it stings\n")
     assert text.endswith("\n{}")
