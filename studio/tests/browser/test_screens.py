@@ -59,6 +59,10 @@ def test_offline_twenty_items_can_be_answered_and_the_screen_says_what_is_kept(d
         "Offline: 12 answers saved on this device; they will be sent when you are back online."
     )
     expect(page.locator("#working")).to_be_visible()
+    page.click("#undo")
+    expect(page.locator("#said")).to_contain_text("when the connection is back")
+    offline, said = (page.locator(one).bounding_box() for one in ("#offline", "#said"))
+    assert offline["y"] + offline["height"] <= said["y"]
     assert rig.count_answers("Ben") == 0
     page.context.set_offline(False)
     page.evaluate("dispatchEvent(new Event('online'))")
