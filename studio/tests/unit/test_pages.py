@@ -250,10 +250,13 @@ def test_cells_that_a_spreadsheet_would_run_are_marked(voted):
 
 
 def test_a_text_that_was_typed_is_shown_once(rig):
-    rig.browser("owner").post("/items", data={"typed": "short\n" + "long text " * 20})
+    rig.browser("owner").post("/items", data={"typed": "a wren\n" + "long text " * 20})
     leases = rig.browser("ann").post("/label/next").json()["leases"]
     assert [one["title"] for one in leases] == [*(f"i{n}" for n in range(1, 7)), "Text", "Text"]
-    assert {one["key"] for one in leases} >= {"short"}
+    assert {one["key"] for one in leases} >= {"a wren"}
+    rig.label_all("ann", lambda _key: "cat")
+    shown = rig.browser("ann").get("/me", headers={"Accept": "text/html"}).text
+    assert shown.count("a wren") == 1
 
 
 def test_sixty_classes_are_still_a_table(rig):
