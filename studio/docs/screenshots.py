@@ -36,8 +36,12 @@ SIZES: dict[str, dict[str, Any]] = {
     "sideways": {"viewport": {"width": 844, "height": 390}, "is_mobile": True, "has_touch": True},
     "desk": {"viewport": {"width": 1200, "height": 800}},
 }
-SHOTS = {"label": "label", "progress": "progress", "review": "review-item", "experts": "experts"}
-"""Name of the picture, and of its screen in the gallery."""
+TALL: dict[str, Any] = {"viewport": {"width": 1200, "height": 1000}}
+SHOTS = {
+    "label": ("label", SIZES["desk"]), "progress": ("progress", SIZES["desk"]),
+    "review": ("review-item", TALL), "experts": ("experts", SIZES["desk"]),
+}  # fmt: skip
+"""Name of the picture, its screen in the gallery, and its size."""
 Served = dict[str, tuple[Studio, str]]
 
 
@@ -69,12 +73,12 @@ def projects(stack: ExitStack, folder: Path) -> Served:
 
 
 def shot(
-    browser: Browser, at: Served, screen: gallery.Screen, size: str, scheme: str, *, whole: bool
+    browser: Browser, at: Served, screen: gallery.Screen, size: dict[str, Any], scheme: str, *, whole: bool
 ) -> Image.Image:
     """Return a picture of what is in view, or of the whole page."""
     studio, address = at[screen.of]
     context = browser.new_context(
-        **SIZES[size], color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1.25
+        **size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1.25
     )
     if screen.who:
         secret = gallery.secret_of(studio, screen.who, "session")
@@ -111,15 +115,15 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         at = projects(stack, Path(place))
         if every:
-            for size in SIZES:
+            for name, size in SIZES.items():
                 for scheme in ("light", "dark"):
                     for screen in gallery.SCREENS:
                         taken = shot(browser, at, screen, size, scheme, whole=True)
-                        save(taken, target / f"{screen.name}-{size}-{scheme}.png")
+                        save(taken, target / f"{screen.name}-{name}-{scheme}.png")
         else:
             screens = {one.name: one for one in gallery.SCREENS}
-            for name, screen in SHOTS.items():
-                taken = shot(browser, at, screens[screen], "desk", "light", whole=False)
+            for name, (screen, size) in SHOTS.items():
+                taken = shot(browser, at, screens[screen], size, "light", whole=False)
                 save(taken, target / f"studio-{name}.png")
         browser.close()
 
