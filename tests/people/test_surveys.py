@@ -508,3 +508,12 @@ def test_many_experts_with_answers_outside_the_ticks_have_a_line_each(tmp_path, 
     told = capsys.readouterr().out.split("do not know\n")[1].splitlines()
     assert [line.split()[:2] for line in told[:8]] == [[f"p{n}", str(9 - n)] for n in range(8)]
     assert told[0].endswith("Nävus, Ekzem")
+
+
+def test_a_panel_of_numbers_and_answers_with_names_are_told_apart(tmp_path):
+    (tmp_path / "panel.csv").write_text('volunteer,species\nann,"1-3, 5"\nbob,"2-5"\n', encoding="utf-8")
+    (tmp_path / "answers.csv").write_text(
+        "photo,volunteer,species\n1,ann,Robin\n1,bob,Wren\n", encoding="utf-8"
+    )
+    with pytest.raises(CovoteError, match=r"list the names in a \.toml panel .*and knows = \"1-40\""):
+        Votes.load(tmp_path / "answers.csv", Panel.load(tmp_path / "panel.csv"))

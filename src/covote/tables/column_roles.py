@@ -334,7 +334,10 @@ def _long(
         named = exact or [name for name in left if is_called(name, called)]
         if not exact and matchers is not None and len(left) > 1:
             held = _holding(left, matchers, place, head)
-            named = [name for name in named if name in held] or held or named
+            others = [
+                name for name in held if not is_called(name, ITEMS)
+            ]  # items may be numbers, like classes
+            named = [name for name in named if name in held] or others or named
         found[place] = _only(named, _ROLES[place], names)
         left = [name for name in left if name != found[place]]
     if found[0] is None:

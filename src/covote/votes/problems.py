@@ -160,6 +160,11 @@ class TableProblems:
             )
             if kind
         ]
+        if self.labels and not self.valid and all(isinstance(name, int) for name in self.panel.classes):
+            found.append(
+                "the panel has numbers for classes, the answers have names: list the names in a .toml panel "
+                '(classes = ["Robin", "Wren"], and knows = "1-40" for those with these numbers in the list)'
+            )
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
             if len(named) == 1:
