@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +13,11 @@ import typer
 from covote import atomic
 from covote.arguments import some_of
 from covote.bounds import best_lower_bound, pair_graph
-from covote.cli import panel_summary, terminal
+from covote.cli import panel_summary, problems_summary, terminal
 from covote.cli.parameters import (
+    AnswersToCheck,
     Json,
+    OtherPanel,
     PanelFile,
     Plot,
     Redundancy,
@@ -26,13 +27,11 @@ from covote.cli.parameters import (
 from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
 from covote.tables import ReadOptions
-from covote.votes import Votes
-from covote.votes.problems import EXPERTS, TableProblems
+from covote.votes.problems import TableProblems
 
 _SHOWN = 20  # uncovered pairs and single points of failure that are listed
 _OUTAGES = 10  # experts of the table of outages
 _CLASSES, _PARTNERS = 10, 3  # classes of the table of the worst covered ones, and partners of each
-_CONFUSED = 10  # pairs of the table of confusions
 _MOST = 100_000  # the same in JSON
 _MOST_OUTAGES = 100  # single points of failure up to which the worst case is computed for each
 _LEFT = "worst_case_accuracy"
@@ -41,11 +40,8 @@ _LEFT = "worst_case_accuracy"
 @reads_votes
 def check(
     panel_file: PanelFile,
-    answers: Annotated[
-        Path | None,
-        typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx."),
-    ] = None,
-    other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
+    answers: AnswersToCheck = None,
+    other_panel: OtherPanel = None,
     fix: Annotated[
         Path | None,
         typer.Option(
@@ -123,87 +119,43 @@ def _check_votes(
         atomic.check_apart([fix], [answers, panel_file, reading.rename_file])
         atomic.check_place(fix)
     panel = Panel.load(panel_file)
-    problems: list[str] = []
-    details: dict[str, Any] = {}
-    notes: list[str] = []
-    unknown: dict[str, Any] = {}
+    found: TableProblems | None = None
+    error, shape, notes, unknown = "", "", list[str](), dict[str, Name | None]()
     with StandardStreams(answers) as streams:
         try:
             file = VoteFile(streams.votes, panel, reading)
-            read = file.examine()
-        except CovoteError as error:
-            problems = [str(error)]
+            votes = file.examine()
+        except CovoteError as refusal:
+            error = str(refusal)
         else:
-            found = file.problems
-            problems, details, notes = found.problems, found.to_dict(), file.notes()
-            details["shape"] = file.shape
-            no_answer, unused = unanswered(read)
+            found, shape, notes = file.problems, file.shape, file.notes()
+            no_answer, unused = unanswered(votes)
             notes += [f"experts without an answer: {some_of(no_answer)}"] if no_answer else []
             notes += [f"classes without an answer: {some_of(unused)}"] if unused else []
             unknown = found.unknown_names(no_answer)
             if fix is not None and unknown:
-                _write_names(fix, unknown)
-    if as_json:
-        terminal.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
-    else:
-        if details:
-            terminal.say(
-                f"{answers}: {terminal.counted(details['answers'], 'answer')}, {details['shape']} format; "
-                f"{details['answers'] - details['dropped']:,} fit the panel."
-            )
-        terminal.say_notes(notes, problems)
-        if details:
-            _tell_outside(found)
-        if problems and fix is not None and unknown:
-            terminal.say(
-                f"Wrote {fix}. Open it, fill in the second column (leave it empty to ignore the name), then "
-                f"add --rename {fix}."
-            )
-        elif problems and unknown:
-            terminal.say(
-                "To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop."
-            )
-        elif problems and details.get("dropped"):
-            terminal.say("Correct the answers or the panel; to ignore these answers, add --unknown drop.")
-        elif problems:
-            terminal.say("Correct the file.")
-        else:
-            terminal.say("No problems found.")
-            _tell_confusions(read)
-            terminal.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
+                problems_summary.write_names(fix, unknown)
+    problems = problems_summary.tell(answers, found, error, shape, notes, as_json)
+    if problems and not as_json:
+        _tell_remedy(found, unknown, fix)
+    elif not as_json:
+        problems_summary.tell_confusions(votes)
+        terminal.say(f"Next: covote decode {answers} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
 
 
-def _tell_outside(found: TableProblems) -> None:
-    """Print a line for each expert with answers outside what they know, if the sentence leaves some out."""
-    rows = [[name, f"{count.answers:,}", some_of(labels)] for name, count, labels in found.outside_experts()]
-    if len(rows) > EXPERTS:
-        terminal.say_table(
-            ["expert", "answers", "with classes that they do not know"], rows, "<><", indent="  "
+def _tell_remedy(found: TableProblems | None, unknown: Mapping[str, Name | None], fix: Path | None) -> None:
+    """Say what to do about problems, given the unknown names and the table that was written for them."""
+    if unknown and fix is not None:
+        terminal.say(
+            f"Wrote {fix}. Open it, fill in the second column (leave it empty to ignore the name), then "
+            f"add --rename {fix}."
         )
-
-
-def _tell_confusions(votes: Votes) -> None:
-    """Print the pairs of classes that no one knows both of, and that the answers take for each other."""
-    from covote.votes.answered_panel import confused_pairs
-
-    pairs = confused_pairs(votes, most=_CONFUSED + 1)
-    if not pairs:
-        return
-    terminal.say("No expert knows both of these classes, and some items were given both answers:")
-    rows = [[str(pair.first), str(pair.second), f"{pair.items:,}"] for pair in pairs[:_CONFUSED]]
-    terminal.say_table(["class", "and", "items"], rows, "<<>", indent="  ")
-    if len(pairs) > _CONFUSED:
-        terminal.say("  and more")
-
-
-def _write_names(path: Path, names: dict[str, Name | None]) -> None:
-    """Write a table for --rename: names in the answers, and the names of the panel that may be meant."""
-    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["answers", "panel"])
-        table.writerows([old, "?" if new is None else str(new)] for old, new in names.items())
+    elif unknown:
+        terminal.say("To fix spellings, add --fix names.csv. To ignore these answers, add --unknown drop.")
+    else:
+        problems_summary.tell_remedy(found)
 
 
 def _tell_outages(panel: Panel) -> None:

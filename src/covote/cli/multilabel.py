@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote import atomic
-from covote.cli import terminal
+from covote.cli import problems_summary, terminal
 from covote.cli.parameters import (
+    AnswersToCheck,
     Json,
     LabelsFile,
+    OtherPanel,
     PanelFile,
     StandardStreams,
     StreamFormat,
@@ -24,8 +26,8 @@ from covote.tables import ReadOptions
 
 if TYPE_CHECKING:
     from covote.multilabel import SetsOutcome
-    from covote.multilabel.report_files import ReportFile
     from covote.multilabel.support import Report
+    from covote.votes.problems import TableProblems
 
 _LOOKED = 4  # numbers of labels that `check` tries by default
 
@@ -37,11 +39,8 @@ PanelOption = Annotated[Path, typer.Option("--panel", help="Panel file: who know
 @reads_votes
 def check(
     panel_file: PanelFile,
-    answers: Annotated[
-        Path | None,
-        typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx."),
-    ] = None,
-    other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
+    answers: AnswersToCheck = None,
+    other_panel: OtherPanel = None,
     count: Count = None,
     *,
     reading: ReadOptions,
@@ -136,24 +135,17 @@ def _check_answers(answers: Path, panel_file: Path, reading: ReadOptions, as_jso
     from covote.multilabel.report_files import read_reports
 
     panel = Panel.load(panel_file)
-    file: ReportFile | None = None
+    found: TableProblems | None = None
+    error, shape, notes = "", "", list[str]()
     with StandardStreams(answers) as streams:
         try:
             file = read_reports(streams.votes, panel, reading)
-            problems = file.found.problems
-        except CovoteError as error:
-            problems = [str(error)]
-    details = {} if file is None else {**file.found.to_dict(), "shape": file.shape}
-    notes = [] if file is None else list(file.notes)
-    if as_json:
-        terminal.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
-    else:
-        if details:
-            terminal.say(f"{answers}: {terminal.counted(details['answers'], 'answer')}, {details['shape']}.")
-        terminal.say_notes(notes, problems)
-        terminal.say(
-            "No problems found." if not problems else "Correct the file, or use --rename or --unknown drop."
-        )
+            found, shape, notes = file.found, file.shape, [*file.notes]
+        except CovoteError as refusal:
+            error = str(refusal)
+    problems = problems_summary.tell(answers, found, error, shape, notes, as_json)
+    if problems and not as_json:
+        problems_summary.tell_remedy(found)
     if problems:
         raise typer.Exit(2)
 

@@ -249,6 +249,10 @@ def _reading_options(group: str) -> list[inspect.Parameter]:
 
 CLUSTER, WRITTEN = "Cluster", "What else is written"  # groups of options in the help
 PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.")]
+AnswersToCheck = Annotated[
+    Path | None, typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx.")
+]
+OtherPanel = Annotated[Path | None, typer.Option("--panel", hidden=True)]  # as other commands have it
 Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
 Classes = Annotated[int, typer.Argument(parser=integer, help="Number of classes (K).")]
 OneSize = Annotated[int, typer.Argument(parser=integer, help="Classes that one expert knows (R).")]
