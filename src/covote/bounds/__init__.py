@@ -8,9 +8,6 @@ from __future__ import annotations
 from covote.bounds.answers_needed import (
     adaptive_answers,
     elimination_bound,
-    knockout_answers,
-    knockout_rounds,
-    two_round_answers,
 )
 from covote.bounds.bound_table import BoundRow, bound_table
 from covote.bounds.cover_sizes import (
@@ -56,8 +53,6 @@ __all__ = [
     "greedy_guarantee",
     "hanani_bound",
     "horsley_bound",
-    "knockout_answers",
-    "knockout_rounds",
     "output_set",
     "pair_graph",
     "random_cover_bound",
@@ -68,6 +63,5 @@ __all__ = [
     "schonheim_bound",
     "small_bound",
     "two_group_bound",
-    "two_round_answers",
     "worst_case_accuracy",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 from covote.arguments import check_count, check_size
-from covote.bounds.cover_sizes import two_group_bound
 
 
 def adaptive_answers(classes: int, size: int) -> int:
@@ -22,48 +21,6 @@ def adaptive_answers(classes: int, size: int) -> int:
     """
     K, R = check_size(classes, size)
     return -(-(K - 1) // (R - 1))
-
-
-def two_round_answers(classes: int, size: int) -> int:
-    """Answers that suffice in two rounds: ceil(K/R) experts split the classes, then a cover of their answers.
-
-    One more expert covers the answers if R >= sqrt(K); otherwise the two-group construction does.
-
-    >>> two_round_answers(100, 12), two_round_answers(1000, 12)
-    (10, 175)
-    """
-    K, R = check_size(classes, size)
-    first = -(-K // R)
-    if first == 1:
-        return 1
-    return first + two_group_bound(first, min(R, first))
-
-
-def knockout_rounds(classes: int, size: int) -> int:
-    """Rounds of a knock-out, in which only the classes that were named stay: ceil(log_R K).
-
-    >>> knockout_rounds(100, 10), knockout_rounds(101, 10)
-    (2, 3)
-    """
-    K, R = check_size(classes, size)
-    rounds = 0
-    while K > 1:
-        K, rounds = -(-K // R), rounds + 1
-    return rounds
-
-
-def knockout_answers(classes: int, size: int) -> int:
-    """Answers of a knock-out over all of its rounds.
-
-    >>> knockout_answers(100, 10)
-    11
-    """
-    K, R = check_size(classes, size)
-    answers = 0
-    while K > 1:
-        K = -(-K // R)
-        answers += K
-    return answers
 
 
 def elimination_bound(classes: int, experts: int) -> int:

@@ -84,11 +84,6 @@ def _asking(K: int, R: int) -> Iterator[BoundRow]:
     answers = answers_needed.adaptive_answers(K, R)
     yield BoundRow("adaptive", "lower", answers, goal, chosen, "covote docs bounds")
     yield BoundRow("adaptive", "upper", answers, goal, chosen, "covote docs bounds")
-    two = answers_needed.two_round_answers(K, R)
-    yield BoundRow("two rounds", "upper", two, goal, f"{chosen}, 2 rounds", "covote docs bounds")
-    rounds = answers_needed.knockout_rounds(K, R)
-    knockout = answers_needed.knockout_answers(K, R)
-    yield BoundRow("knock-out", "upper", knockout, goal, f"{chosen}, {rounds} rounds", "covote docs bounds")
     experts = cover_sizes.two_group_bound(K, R)
     greedy = answers_needed.elimination_bound(K, experts)
     needs = f"covering panel of {experts:,}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_count
 from covote.errors import InputError
-from covote.panel import Name, Panel
+from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 
 __all__ = ["Similar", "simulate"]
-
-NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], Panel], ArrayLike]
 
 NOISES = ("uniform", "similar", "adversarial")
 """Noise by name."""
@@ -90,10 +88,9 @@ def simulate(
     panel: Panel,
     truth: ArrayLike,
     *,
-    noise: str | Similar | NoiseFunction = "uniform",
+    noise: str | Similar = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
-    byzantine: Name | Iterable[Name] = (),
     none_rate: float | tuple[float, float] = 0.0,
     seed: int = 0,
 ) -> Votes:
@@ -111,16 +108,13 @@ def simulate(
     noise
         How experts answer about classes they do not know: ``"uniform"``; ``"similar"`` or
         :class:`Similar`, always the most similar class they know; ``"adversarial"``, all together for the
-        wrong class that comes closest to winning the paper's vote. Or a function ``(rng, truth, panel) ->
-        class indices`` (items x experts), which gives all answers, also those about classes that the experts
-        know: for mistakes that depend on each other, confusion tables, or a model of your own.
+        wrong class that comes closest to winning the paper's vote. For another model, make
+        :class:`covote.Votes` from your own matrix of answers.
     accuracy
         How often experts are right about classes they know; one number, or one per expert. A wrong answer is
         any other class that they know (with adversarial noise: the rival if they know it).
     missing
         How often an answer is missing; one number, or one per expert.
-    byzantine
-        Experts who are never right: they agree on a wrong class for each item.
     none_rate
         How often an expert answers "none of mine" about a class it does not know; or a pair, (inside
         expertise, outside).
@@ -135,45 +129,36 @@ def simulate(
     indices = truth_indices(panel, truth)
     check_count(seed, "seed", 0)
     experts = len(panel)
-    _check_noise(noise, accuracy)
-    if isinstance(none_rate, tuple | list):
-        if len(none_rate) != 2:
-            raise InputError(f"none_rate must be one rate or a pair (inside, outside), not {none_rate!r}")
-        inside, outside = none_rate
-    else:
-        inside, outside = 0.0, none_rate
-    traitors = np.zeros(experts, dtype=bool)
-    named = [byzantine] if isinstance(byzantine, str | int) else byzantine
-    traitors[[panel.expert_index(name) for name in named]] = True
+    if not isinstance(noise, Similar) and noise not in NOISES:
+        raise InputError(f"unknown noise {noise!r}; choose from {', '.join(NOISES)} or Similar(...)")
+    rates = none_rate if isinstance(none_rate, tuple | list) else (0.0, none_rate)
+    if len(rates) != 2:
+        raise InputError(f"none_rate must be one rate or a pair (inside, outside), not {none_rate!r}")
     behaviour = Behaviour(
         rate_per_expert(missing, experts, "missing"),
-        rate_per_expert(inside, experts, "none_rate"),
-        rate_per_expert(outside, experts, "none_rate"),
+        rate_per_expert(rates[0], experts, "none_rate"),
+        rate_per_expert(rates[1], experts, "none_rate"),
         rate_per_expert(accuracy, experts, "accuracy"),
-        traitors,
     )
     answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
     similar = Similar() if noise == "similar" else noise if isinstance(noise, Similar) else None
     rivals = _strongest_rivals(panel) if noise == "adversarial" and len(panel.classes) > 1 else None
     for items, column in _drawn(panel, indices, behaviour, similar, rivals, seed):
         answers[column[0], items] = column[1]
-    if callable(noise):
-        _call_noise(noise, panel, indices, traitors, answers, seed)
     return Votes.from_dense(answers.T, panel)
 
 
 class Behaviour(NamedTuple):
     """How experts answer, one entry per expert.
 
-    How often an answer is missing, or "none of mine" about a class they know and about another one, how
-    often it is right, and whether it never is.
+    How often an answer is missing, or "none of mine" about a class they know and about another one, and how
+    often it is right about one that they know.
     """
 
     missing: NDArray[np.float64]
     none_inside: NDArray[np.float64]
     none_outside: NDArray[np.float64]
     accuracy: NDArray[np.float64]
-    byzantine: NDArray[np.bool_]
 
 
 def _drawn(
@@ -191,7 +176,7 @@ def _drawn(
         items = slice(start, start + PART)
         true = truth[items]
         place = np.arange(start, start + len(true), dtype=np.uint64)
-        target = _targets(panel, true, _mixed(keys[2] + place * _GOLDEN), rivals)
+        target = None if rivals is None else _targets(true, _mixed(keys[2] + place * _GOLDEN), rivals)
         for i, known_by in enumerate(panel.knows):
             known = np.flatnonzero(known_by)
             counter = (place * np.uint64(len(panel)) + np.uint64(i)) * _GOLDEN
@@ -201,36 +186,30 @@ def _drawn(
                 guess = similar.answers(matrix, known, true, _unit(bits))
             knows = known_by[true]
             wrong = np.where(knows, _other(known, true, bits), _uniform(known, bits))
-            led = known_by[target] & (target >= 0) & (rivals is not None or bool(behaviour.byzantine[i]))
+            if target is not None:
+                rival = known_by[target] & (target >= 0)
+                guess, wrong = np.where(rival, target, guess), np.where(rival, target, wrong)
             # One uniform number decides between the exclusive events; the threshold moves up.
             u = _unit(event)
             absent = u < behaviour.missing[i]
             u = _rest(u, behaviour.missing[i])
             none = np.where(knows, behaviour.none_inside[i], behaviour.none_outside[i])
-            silent = (u < none) & ~behaviour.byzantine[i]
-            right = knows & (_rest(u, none) < behaviour.accuracy[i]) & ~behaviour.byzantine[i]
-            erring = knows | behaviour.byzantine[i]
+            right = knows & (_rest(u, none) < behaviour.accuracy[i])
             answer = np.select(
-                [absent, silent, right, led, erring], [NOT_ASKED, NONE_OF_MINE, true, target, wrong], guess
+                [absent, u < none, right, knows], [NOT_ASKED, NONE_OF_MINE, true, wrong], guess
             )
             yield items, (i, answer)
 
 
 def _targets(
-    panel: Panel, true: NDArray[np.int64], bits: NDArray[np.uint64], rivals: list[NDArray[np.intp]] | None
+    true: NDArray[np.int64], bits: NDArray[np.uint64], rivals: list[NDArray[np.intp]]
 ) -> NDArray[np.int64]:
-    """Return the wrong class of each item on which experts agree, -1 if there is none."""
-    classes = len(panel.classes)
-    if rivals is not None:
-        target = np.full(len(true), -1, dtype=np.int64)
-        for k in np.unique(true):
-            if len(rivals[k]):
-                target[true == k] = rivals[k][_below(bits[true == k], len(rivals[k]))]
-        return target
-    if classes < 2:
-        return np.full(len(true), -1, dtype=np.int64)
-    target = _below(bits, classes - 1)
-    return target + (target >= true)
+    """Return the rival of each item's class on which experts agree, -1 if there is none."""
+    target = np.full(len(true), -1, dtype=np.int64)
+    for k in np.unique(true):
+        if len(rivals[k]):
+            target[true == k] = rivals[k][_below(bits[true == k], len(rivals[k]))]
+    return target
 
 
 def _strongest_rivals(panel: Panel) -> list[NDArray[np.intp]]:
@@ -317,16 +296,6 @@ def truth_indices(panel: Panel, truth: ArrayLike) -> NDArray[np.int64]:
     return index[inverse]
 
 
-def _check_noise(noise: Any, accuracy: Any) -> None:
-    if callable(noise):
-        if np.any(np.asarray(accuracy) != 1.0):
-            raise InputError("a noise function says how accurate experts are; leave out accuracy")
-    elif not isinstance(noise, Similar) and noise not in NOISES:
-        raise InputError(
-            f"unknown noise {noise!r}; choose from {', '.join(NOISES)}, Similar(...) or a function"
-        )
-
-
 def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
     """Return one rate in [0, 1] per expert."""
     try:
@@ -337,30 +306,3 @@ def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
         wrong = rates[~((rates >= 0) & (rates <= 1))][0]
         raise InputError(f"{what} is {wrong}; it must be between 0 and 1")
     return rates
-
-
-def _call_noise(
-    noise: NoiseFunction,
-    panel: Panel,
-    truth: NDArray[np.int64],
-    traitors: NDArray[np.bool_],
-    answers: NDArray[Any],
-    seed: int,
-) -> None:
-    """Replace every answer by that of the noise function."""
-    drawn = np.asarray(noise(np.random.default_rng([seed, 0]), truth, panel))
-    if drawn.shape != (len(truth), len(panel)) or drawn.dtype.kind not in "iu":
-        raise InputError(
-            f"the noise function gave {drawn.dtype} of shape {drawn.shape}; it must give class indices of "
-            f"shape {(len(truth), len(panel))} (items x experts)"
-        )
-    valid = (drawn >= 0) & (drawn < len(panel.classes))
-    wrong = ~(valid & panel.knows[np.arange(len(panel)), np.where(valid, drawn, 0)])
-    if wrong.any():
-        n, i = np.argwhere(wrong)[0]
-        raise InputError(
-            f"the noise function answered {drawn[n, i]} for expert {panel.names[i]!r}, a class index that it "
-            "does not know"
-        )
-    replaced = (answers >= 0) & ~traitors[:, None]
-    answers[replaced] = drawn.T[replaced]

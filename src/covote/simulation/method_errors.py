@@ -125,7 +125,7 @@ def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: 
     labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
     chance = labels.expected_score(truth)
     orphans = np.flatnonzero(~panel.knows.any(axis=0))
-    if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
+    if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1):
         impossible = labels.violations > 0
         chance[impossible] = np.isin(truth[impossible], orphans) / len(orphans)
     return float(1 - chance.mean())

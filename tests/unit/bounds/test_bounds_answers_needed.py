@@ -8,9 +8,6 @@ from covote import Panel
 from covote.bounds import (
     adaptive_answers,
     elimination_bound,
-    knockout_answers,
-    knockout_rounds,
-    two_round_answers,
 )
 from covote.errors import InputError
 from tests.plain_asking import fewest_answers
@@ -57,18 +54,6 @@ def test_with_every_expert_at_hand_the_formula_is_exact(classes, size):
 
 def test_one_class_needs_no_answer():
     assert fewest_answers(Panel.from_blocks(1, [[0]])) == 0
-
-
-def test_two_rounds_and_knock_out():
-    assert two_round_answers(100, 10) == 11
-    assert two_round_answers(10, 10) == 1
-    assert knockout_rounds(2, 2) == 1
-    for classes in range(2, 60):
-        for size in range(2, classes + 1):
-            assert knockout_answers(classes, size) >= adaptive_answers(classes, size)
-            assert two_round_answers(classes, size) >= adaptive_answers(classes, size)
-            assert size ** knockout_rounds(classes, size) >= classes
-            assert size ** (knockout_rounds(classes, size) - 1) < classes
 
 
 def test_elimination_never_takes_more_than_one_answer_per_class():

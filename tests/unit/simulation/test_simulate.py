@@ -79,16 +79,6 @@ def test_everything_missing_and_everyone_silent():
     assert (simulate(PANEL, truth(size=50), none_rate=(1.0, 1.0)).dense == NONE_OF_MINE).all()
 
 
-def test_byzantine_experts_are_never_right_and_agree():
-    true = truth(size=5_000)
-    panel = Panel(4, np.ones((5, 4)))
-    true = true % 4
-    votes = simulate(panel, true, byzantine=["expert-1", "expert-3"], seed=3).dense
-    assert (votes[:, [0, 2]] != true[:, None]).all()
-    assert (votes[:, 0] == votes[:, 2]).all()
-    assert (votes[:, [1, 3, 4]] == true[:, None]).all()
-
-
 def test_similar_noise_is_sticky_and_follows_the_similarity():
     similarity = -np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)) + 0.1)
     true = truth(size=2_000)
@@ -154,9 +144,6 @@ def test_one_class_one_expert_and_nothing():
         ({"noise": Similar([[1]])}, "shape"),
         ({"noise": Similar(temperature=-1)}, "temperature"),
         ({"noise": 7}, "unknown noise 7"),
-        ({"noise": [np.eye(5)] * 4}, "or a function"),
-        ({"noise": lambda *_: [0.5]}, "class indices"),
-        ({"noise": lambda *_: [0.5], "accuracy": 0.9}, "leave out accuracy"),
         ({"truth": [7]}, "truth of item 0 is 7"),
         ({"truth": [[1]]}, "one class per item"),
         ({"truth": [0.5]}, "names or indices"),
@@ -166,40 +153,3 @@ def test_mistakes_are_explained(options, message):
     true = options.pop("truth", [3] * 10)
     with pytest.raises(InputError, match=message):
         simulate(PANEL, true, **options)
-
-
-def test_unknown_byzantine_expert():
-    with pytest.raises(UnknownNameError, match="expert-9"):
-        simulate(PANEL, [0], byzantine=["expert-9"])
-
-
-def test_a_function_answers_for_all_experts_together():
-    panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
-    truth = np.arange(300) % 3
-
-    def together(rng, truth, panel):
-        # One throw of a coin for all: everybody names the first of their classes, or everybody the last.
-        first = rng.random(len(truth)) < 0.5
-        ends = np.array([[np.flatnonzero(known)[0], np.flatnonzero(known)[-1]] for known in panel.knows])
-        return np.where(first[:, None], ends[:, 0], ends[:, 1])
-
-    dense = simulate(panel, truth, noise=together, seed=1).dense
-    assert {tuple(row) for row in dense.tolist()} == {(0, 1, 0), (1, 2, 2)}
-    again = simulate(panel, truth, noise=together, missing=0.2, seed=1).dense
-    assert np.array_equal(again[again >= 0], dense[again >= 0])
-    assert 0.1 < np.mean(again < 0) < 0.3
-
-
-@pytest.mark.parametrize(
-    ("answers", "complaint"),
-    [
-        (lambda rng, truth, panel: np.zeros(len(truth), int), r"shape \(4, 2\) \(items x experts\)"),
-        (lambda rng, truth, panel: np.zeros((len(truth), 2)), "must give class indices"),
-        (lambda rng, truth, panel: np.full((len(truth), 2), 2), "answered 2 for expert 'expert-1'"),
-        (lambda rng, truth, panel: np.full((len(truth), 2), -1), "answered -1 for expert 'expert-1'"),
-    ],
-)
-def test_what_a_function_may_not_answer(answers, complaint):
-    panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
-    with pytest.raises(InputError, match=complaint):
-        simulate(panel, [0, 1, 2, 0], noise=answers)
