@@ -207,6 +207,19 @@ def test_what_a_kill_left_in_the_moment_of_renaming_goes_with_the_next_write(tmp
     assert (tmp_path / "x.txt").read_text() == "two"
 
 
+@pytest.mark.parametrize("moment", [0, 1, 2**31 + 5, 4_000_000_000])
+def test_a_clock_that_jumped_asks_nobody_again(covote, folder, moment):
+    data = folder / write(folder, "csv")
+    os.utime(data, (moment, moment))
+    assert label(covote, data.name).status == 0
+    first, before = labels(), {name: asked(folder, name) for name in "abc"}
+    for kept in (Path("labels.parquet"), Path("labels.answers.sqlite")):
+        os.utime(kept, (0, 0))  # older than the data
+    assert label(covote, data.name).status == 0
+    assert labels() == first == truth()
+    assert {name: asked(folder, name) for name in "abc"} == before == dict.fromkeys("abc", 40)
+
+
 @pytest.mark.parametrize("how", ["removed", "repaired"])
 def test_answers_stay_when_a_broken_image_is_removed_or_repaired(covote, folder, how):
     data = folder / write(folder, "images")
