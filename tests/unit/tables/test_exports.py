@@ -363,6 +363,12 @@ UNUSABLE = {
         [annotated([chosen("robin", question=None)])],
         "record 1 is not as that tool writes it",
     ),
+    "half a character": ("x.json", [annotated([chosen("rob\ud800in")])], "surrogates not allowed; save it"),
+    "half a character in a question": (
+        "x.json",
+        [annotated([chosen("robin", question="a\ud800")])],
+        "surrogates not allowed; save it",
+    ),
     "two questions": (
         "x.json",
         [annotated([chosen("robin"), chosen("good", question="light")])],

@@ -148,7 +148,10 @@ def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Expo
                 ) from error
     place = files[0][0]
     with naming(place):
-        table = rows.table()
+        try:
+            table = rows.table()
+        except UnicodeEncodeError as error:  # JSON can spell half of a character: "\ud800"
+            raise _damaged(place, error) from error
     if table is None:
         left = f" ({'; '.join(rows.notes())})" if rows.notes() else ""
         raise FileError(
