@@ -298,7 +298,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
     pool = Panel.from_blocks(list("abc"), ["ab", "ab", "bc"], ["ann", "bob", "eve"], cost=[1, 1, 1])
     pool.save(tmp_path / "pool.toml")
     (tmp_path / "right.csv").write_text("expert,accuracy\nann,0.6\nBob,0.95\neve,0.9\n")
-    (tmp_path / "often.csv").write_text("a,0.5\nb,0.45\nc,0.05\n")
+    (tmp_path / "often.csv").write_text("a,50\nb,45\nc,5\n")
     (tmp_path / "rare.csv").write_text("a,0.02\nb,0.49\nc,0.49\n")
     for priors, chosen in (("often.csv", "bob"), ("rare.csv", "eve")):
         ran = covote(
@@ -310,7 +310,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
         ("right.csv", "ann,0.6\nbob,high\n", "row 2: accuracy 'high' is not a number"),
         ("right.csv", "ann,0.6\nbib,0.9\neve,1\n", "row 2: 'bib' is not in the panel"),
         ("right.csv", "ann,0.6\nbob,1.5\neve,1\n", "accuracy 1.5 of expert 'bob'"),
-        ("often.csv", "a,1\nb,1\nc,1\n", "sum to 1, not to 3"),
+        ("often.csv", "a,1\nb,-1\nc,1\n", "prior -1.0 of class 'b'"),
     ):
         before = (tmp_path / name).read_text()
         (tmp_path / name).write_text(text)

@@ -9,8 +9,7 @@ import typer
 
 from covote.cli import panel_summary, terminal
 from covote.cli.parameters import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
-from covote.errors import InputError
-from covote.panel import Panel
+from covote.panel import Name, Panel
 
 
 def select(
@@ -45,18 +44,19 @@ def select(
 
     Without a budget, the chosen experts still cover every pair of classes."""
     from covote.covers import select as select_panel
+    from covote.files import read_numbers
 
-    table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    terminal.check_places(plot, panel=output_file, read=[panel_file, table, prior])
+    terminal.check_places(plot, panel=output_file, read=[panel_file, accuracy, prior])
     pool = Panel.load(panel_file)
-    model = _model(pool, accuracy, table, prior)
+    rates = _accuracy(accuracy, pool)
     with terminal.progress_bar() as progress:
         panel = select_panel(
             pool,
             redundancy=redundancy,
             keep=_names(keep or [], pool),
             budget=budget,
-            **model,
+            accuracy=rates,
+            prior=None if prior is None else read_numbers(prior, pool.classes, "share"),
             effort=effort,
             seed=seed,
             progress=progress,
@@ -65,7 +65,7 @@ def select(
         share = {} if budget is None else {"worst_case_accuracy": panel_summary.worst_case(panel)}
         terminal.say_json({**panel_summary.panel_dict(panel), "cost": float(panel.cost.sum()), **share})
     else:
-        _tell(panel, pool, budget, model)
+        _tell(panel, pool, budget, rates)
         if budget is not None:
             panel_summary.say_worst_case(panel)
         panel_summary.show_matrix(panel)
@@ -73,37 +73,17 @@ def select(
     panel_summary.save_panel(panel, output_file, plot, quiet=as_json)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _model(pool: Panel, accuracy: str | None, table: Path | None, prior: Path | None) -> dict[str, Any]:
-    """Return accuracies and prior from the command line or tables, as `select` takes them."""
+def _accuracy(text: str | None, pool: Panel) -> float | dict[Name, float] | None:
+    """Return the accuracy of all experts, or of each from a table."""
     from covote.files import read_numbers
 
-    found: dict[str, Any] = {"accuracy": None, "prior": None}
-    if table is not None:
-        found["accuracy"] = read_numbers(table, pool.names, "accuracy")
-    elif accuracy is not None:
-        found["accuracy"] = float(accuracy)
-    if prior is not None:
-        shares = read_numbers(prior, pool.classes, "share")
-        values = [shares[name] for name in pool.classes]
-        total = sum(values)
-        if not abs(total - 1) < 1e-3 or min(values) < 0:
-            raise InputError(
-                f"{prior}: class shares must be 0 or more and sum to 1, not to {total:g}; divide them by "
-                "their sum"
-            )
-        found["prior"] = [value / total for value in values]
-    return found
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return read_numbers(str(text), pool.names, "accuracy")
 
 
-def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]) -> None:
+def _tell(panel: Panel, pool: Panel, budget: float | None, accuracy: Any) -> None:
     of_all = f"{len(panel)} of {terminal.counted(len(pool), 'expert')}"
     cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
     if budget is None:
@@ -118,7 +98,6 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]
     proof = panel.certificate
     assert proof is not None
     terminal.say(f"{of_all} {covered}, {cost}")
-    accuracy = model["accuracy"]
     right = (
         "are right about what they know as the table says"
         if isinstance(accuracy, dict)

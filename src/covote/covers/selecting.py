@@ -9,9 +9,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from covote.arguments import check_accuracy, check_count, check_prior
+from covote.arguments import check_accuracy, check_count, class_weights
 from covote.bounds import best_lower_bound
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
@@ -41,7 +41,7 @@ def select(
     keep: Iterable[Name] = (),
     budget: float | None = None,
     accuracy: Any = None,
-    prior: ArrayLike | None = None,
+    prior: Any = None,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
@@ -63,7 +63,8 @@ def select(
         The most that the chosen experts may cost together.
     accuracy, prior
         With a budget: how often experts are right inside their expertise (one number, default 1; one per
-        expert; or by name), and the probability of every class. See :func:`covote.bounds.confusion_bound`.
+        expert; or by name), and how frequent the classes are (in their order or by name, of any sum). See
+        :func:`covote.bounds.confusion_bound`.
     effort
         "fast", "normal" (up to about 5 seconds) or "max" (a minute).
     seed
@@ -120,7 +121,7 @@ def select(
 
 
 def _within(
-    panel: Panel, budget: float, redundancy: int, required: Flags, accuracy: Any, prior: ArrayLike | None,
+    panel: Panel, budget: float, redundancy: int, required: Flags, accuracy: Any, prior: Any,
     effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
     """Return the experts within a budget who have the smallest bound on the error."""
@@ -132,7 +133,7 @@ def _within(
     if least > budget:
         raise InputError(f"the experts that must stay cost {least:g}, more than the budget of {budget:g}")
     rates = check_accuracy(1.0 if accuracy is None else accuracy, panel)
-    pool = Pool(panel, float(budget), rates, check_prior(prior, len(panel.classes)))
+    pool = Pool(panel, float(budget), rates, class_weights(prior, panel))
     found = afford(pool, required, effort, progress)
     error, lower = min(1.0, found.error), min(1.0, found.lower)
     if error - lower <= 1e-12:
