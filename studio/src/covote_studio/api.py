@@ -79,9 +79,8 @@ class AnswerIn(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """Whether the answer was recorded before, and which earlier one it replaces."""
+    """Whether the answer was on record before, and which earlier one it replaces."""
 
-    kept: bool
     before: bool
     replaced: str | None
     outdated: bool
@@ -189,9 +188,7 @@ def answer(studio: Project, who: Who, credentials: RequestCredentials, sent: Ans
     new = NewAnswer(sent.item_id, sent.token, choice, sent.key, sent.shown, "api")
     done = studio.record(credentials, new)
     now = studio.snapshot()[1].member(who.id).options_id
-    return AnswerOut(
-        kept=True, before=not done.new, replaced=done.replaced or None, outdated=sent.shown != now
-    )
+    return AnswerOut(before=not done.new, replaced=done.replaced or None, outdated=sent.shown != now)
 
 
 @router.post("/undo")

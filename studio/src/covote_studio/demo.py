@@ -167,23 +167,23 @@ def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
         for n, at in zip(range(count), times, strict=True):
             right = truth[n]
             if n == conflict and name == "Ben":
-                said = "tomato"
+                word = "tomato"
             elif n == tie and name in ("Ben", "Chandra", "Dora"):
-                said = {"Ben": "tomato", "Dora": "lemon"}.get(name, "not sure")
+                word = {"Ben": "tomato", "Dora": "lemon"}.get(name, "not sure")
             elif name == "Emil" and right == "pear":
-                said = "apple"
+                word = "apple"
             elif right in known and rng.random() < 0.96:
-                said = right
+                word = right
             elif rng.random() < 0.08:
                 alike = [one for one in known if (one in TEXTS) == (right in TEXTS)]
-                said = alike[int(rng.integers(len(alike)))]
+                word = alike[int(rng.integers(len(alike)))]
             else:
-                said = "none of mine" if right not in known else "not sure"
-            choice = {"none of mine": NONE, "not sure": UNSURE}.get(said)
+                word = "none of mine" if right not in known else "not sure"
+            choice = {"none of mine": NONE, "not sure": UNSURE}.get(word)
             answers.append(
                 {"item_id": items[n].id, "person_id": member.id, "options_id": member.options_id,
                  "via": "page",
-                 **answer_columns(roster.class_by_name[said].id if choice is None else choice),
+                 **answer_columns(roster.class_by_name[word].id if choice is None else choice),
                  "key": f"demo-{member.id}-{n:03}", "at": float(at)}
             )  # fmt: skip
     answers.sort(key=lambda one: one["at"])

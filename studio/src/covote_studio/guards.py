@@ -33,7 +33,7 @@ LARGEST_FORM = 2 * 1024 * 1024
 LARGEST_UPLOAD = 2 * 1024**3
 UPLOADS = ("/items", "/import", "/classes/picture", "/classes/example")
 """Addresses that take files; everything else takes forms."""
-KEPT = "public, max-age=31536000, immutable"
+CACHED = "public, max-age=31536000, immutable"
 """How long a browser keeps a static file whose address names its content."""
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
@@ -53,7 +53,7 @@ class Guards:
             return
         headers, app, root = Headers(scope=scope), self.app, scope.get("root_path", "")
         path = scope["path"].removeprefix(root)
-        kept = path.startswith("/static/") and bool(scope["query_string"])
+        immutable = path.startswith("/static/") and bool(scope["query_string"])
         limit = LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_FORM
         host = headers.get("host", "")
         if not is_ours(host, self._hosts):
@@ -67,7 +67,9 @@ class Guards:
             app = await run_in_threadpool(self._refuse, Request(scope), 403, message)
         elif _length(headers) > limit:
             app = await run_in_threadpool(self._refuse, Request(scope), 413, _too_large(limit))
-        await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store", root))
+        await app(
+            scope, _limited(receive, limit), _with_headers(send, CACHED if immutable else "no-store", root)
+        )
 
 
 def host_names(host: str, public_url: str | None) -> frozenset[str]:

@@ -70,10 +70,10 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
-def listed(names: Sequence[str], most: int = 12, word: str = "and") -> str:
+def join_names(names: Sequence[str], most: int = 12, word: str = "and") -> str:
     """Return names as a sentence lists them: all, or the first ones and how many more there are.
 
-    >>> listed(["Ann", "Bob", "Cyd"]), listed(["Ann", "Bob", "Cyd", "Dan"], 2, "or")
+    >>> join_names(["Ann", "Bob", "Cyd"]), join_names(["Ann", "Bob", "Cyd", "Dan"], 2, "or")
     ('Ann, Bob and Cyd', 'Ann, Bob or 2 more')
     """
     shown = list(names) if len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]

@@ -68,7 +68,7 @@ def begun(visit, rig, given, count, shape):
     rig.enter(owner, "owner")
     owner.fill("#classes", f"ring: round with a hole\nstar\nsomething {'very' * 30} else: {'so ' * 60}")
     owner.get_by_role("button", name="Add classes").click()
-    expect(owner.locator("#said")).to_contain_text("3 classes added")
+    expect(owner.locator("#notice")).to_contain_text("3 classes added")
     owner.goto(rig.address + "/items")
     for field, files in given.items():
         owner.set_input_files(f"#{field}", files)  # which sends them

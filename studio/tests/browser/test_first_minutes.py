@@ -61,7 +61,7 @@ def begin(visit, rig):
     owner.click(page.get_by_role("button", name="Continue"))
     owner.paste("#classes", "\n".join(CLASSES))
     owner.click(page.get_by_role("button", name="Add classes"))
-    expect(page.locator("#said")).to_contain_text("4 classes added")
+    expect(page.locator("#notice")).to_contain_text("4 classes added")
     owner.drop(pictures(60))
     expect(page.get_by_role("main")).to_contain_text("60 items")
     people = "\n".join(f"Dr {n}\t{CLASSES[n % 4]}, {CLASSES[(n + 1 + n // 4) % 4]}" for n in range(12))
@@ -104,6 +104,6 @@ def test_gold_by_ticking_items_takes_few_clicks_as_well(visit, empty):
         owner.clicks += 1
         page.get_by_label("The ticked items are").select_option(CLASSES[k])
         owner.click(page.get_by_role("button", name="Set gold"))
-        expect(page.locator("#said")).to_contain_text("4 items are gold")
+        expect(page.locator("#notice")).to_contain_text("4 items are gold")
     print(f"{owner.clicks} clicks, with gold by ticking eight items of two classes")
     assert owner.clicks <= 25

@@ -88,7 +88,7 @@ def test_an_open_page_records_what_it_showed_and_loads_again(birds, ann, what):
     ((said, listed),) = shown(birds)
     assert said == -2
     assert listed == (["redbreast", "magpie"] if what == "rename" else ["robin", "magpie"])
-    expect(ann.locator("#said")).to_contain_text("classes have changed")
+    expect(ann.locator("#notice")).to_contain_text("classes have changed")
     counted = "0 answered" if what == "tick" else "1 answered"  # the raven was missing: asked again
     expect(ann.locator("#counted")).to_contain_text(counted)
 

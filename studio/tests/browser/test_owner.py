@@ -26,10 +26,10 @@ def test_an_owner_decides_what_is_in_doubt_and_goes_on(owner):
     owner.get_by_role("radio", name="lemon").check()
     owner.get_by_label("Reason").fill("It has tips.")
     owner.get_by_role("button", name="Record the decision").click()
-    expect(owner.locator("#said")).to_contain_text("on record")
+    expect(owner.locator("#notice")).to_contain_text("on record")
     expect(owner.get_by_role("main")).to_contain_text("lemon by owner")
     owner.get_by_role("button", name="Withdraw the decision").click()
-    expect(owner.locator("#said")).to_contain_text("withdrawn")
+    expect(owner.locator("#notice")).to_contain_text("withdrawn")
     shown = owner.url
     owner.get_by_role("link", name="Next doubtful item").click()
     expect(owner).not_to_have_url(shown)
@@ -69,7 +69,7 @@ def test_files_that_go_out_come_back_in(owner, answered, tmp_path):
     for field, name in (("panel", "panel.toml"), ("votes", "votes.parquet")):
         owner.set_input_files(f"#{field}", tmp_path / name)
     owner.get_by_role("button", name="Import").click()
-    expect(owner.locator("#said")).to_contain_text("0 answers added, 0 changed; 72 already existed")
+    expect(owner.locator("#notice")).to_contain_text("0 answers added, 0 changed; 72 already existed")
 
 
 def test_the_boss_sees_the_report_by_a_link_and_nothing_else(owner, answered, visit):

@@ -60,8 +60,8 @@ def test_offline_twenty_items_can_be_answered_and_the_screen_says_what_is_kept(d
     )
     expect(page.locator("#working")).to_be_visible()
     page.click("#undo")
-    expect(page.locator("#said")).to_contain_text("when the connection is back")
-    offline, said = (page.locator(one).bounding_box() for one in ("#offline", "#said"))
+    expect(page.locator("#notice")).to_contain_text("when the connection is back")
+    offline, said = (page.locator(one).bounding_box() for one in ("#offline", "#notice"))
     assert offline["y"] + offline["height"] <= said["y"]
     assert rig.count_answers("Ben") == 0
     page.context.set_offline(False)
@@ -192,7 +192,7 @@ def test_a_flag_reaches_the_owner_and_is_closed(desk, rig):
     where = page.locator("#where").inner_text()
     page.get_by_role("button", name="Report a problem").click()
     page.get_by_role("button", name="Two things at once").click()  # which sends it
-    expect(page.locator("#said")).to_contain_text("The owner will see your comment")
+    expect(page.locator("#notice")).to_contain_text("The owner will see your comment")
     owner = desk("owner", "/review?status=flagged")
     owner.get_by_role("link", name=where).click()
     expect(owner.get_by_role("main")).to_contain_text("Two things at once")
@@ -252,7 +252,7 @@ def test_an_owner_adds_a_class_finds_who_to_add_and_takes_it_out(desk, rig):
     page = desk("owner", "/classes")
     page.fill("#classes", "hexagon: six corners")
     page.get_by_role("button", name="Add classes").click()
-    expect(page.locator("#said")).to_contain_text("1 class added")
+    expect(page.locator("#notice")).to_contain_text("1 class added")
     page.goto(f"{rig.address}/board")
     expect(page.locator("table.pairs thead th")).to_have_count(10)
     page.get_by_role("button", name="Find who to add").click()
@@ -261,7 +261,7 @@ def test_an_owner_adds_a_class_finds_who_to_add_and_takes_it_out(desk, rig):
     page.goto(f"{rig.address}/classes")
     page.get_by_role("link", name="hexagon").click()
     page.get_by_role("button", name="Retire hexagon").click()
-    expect(page.locator("#said")).to_contain_text("removed: nothing named it")
+    expect(page.locator("#notice")).to_contain_text("removed: nothing named it")
 
 
 def test_an_owner_invites_somebody_who_then_sees_only_what_they_know(visit, desk, rig):

@@ -78,13 +78,13 @@ def test_the_tutorial_of_the_studio_holds(visit, birds, tmp_path):
 
     owner.fill("#classes", shown["classes.txt"])
     owner.get_by_role("button", name="Add classes").click()
-    expect(owner.locator("#said")).to_contain_text("3 classes added")
+    expect(owner.locator("#notice")).to_contain_text("3 classes added")
 
     owner.set_input_files("#files", table)
     expect(owner.get_by_role("button", name="Add 4 items")).to_be_visible()
     photograph(owner, "preview")
     owner.get_by_role("button", name="Add 4 items").click()
-    expect(owner.locator("#said")).to_contain_text("4 items added")
+    expect(owner.locator("#notice")).to_contain_text("4 items added")
 
     owner.fill("#list", shown["people.txt"])
     photograph(owner, "people")

@@ -27,11 +27,11 @@ UNSUPPORTED = Vote()
 
 def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
     """Return a rule for the people of a roster; it is made once, or again when it learns."""
-    kept = roster.inquiries.get(rule)
-    if kept is None or (rule == "posterior" and time.monotonic() > kept.made + LEARNED_SECONDS):
+    inquiry = roster.inquiries.get(rule)
+    if inquiry is None or (rule == "posterior" and time.monotonic() > inquiry.made + LEARNED_SECONDS):
         made = learned(connection, roster) if rule == "posterior" else RULES[rule]()
-        kept = roster.inquiries[rule] = Inquiry(roster, made)
-    return kept
+        inquiry = roster.inquiries[rule] = Inquiry(roster, made)
+    return inquiry
 
 
 def gold_answers(connection: Connection) -> NDArray[np.int64]:

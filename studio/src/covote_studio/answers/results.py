@@ -210,10 +210,10 @@ class Results:
         """
         ragged, knows = self.votes.ragged, self.panel.knows
         item_of = np.repeat(np.arange(len(self.items)), np.diff(ragged.indptr))
-        heard = csr_array(
+        answered_by = csr_array(
             (np.ones(len(ragged.expert), np.int32), ragged.expert, ragged.indptr), (len(self), len(knows))
         )
-        judges = (heard @ csr_array(knows.astype(np.int32))).sorted_indices()
+        judges = (answered_by @ csr_array(knows.astype(np.int32))).sorted_indices()
         judged = np.repeat(np.arange(len(self)), np.diff(judges.indptr)) * knows.shape[1] + judges.indices
         votes = ragged.label >= 0
         cell, expert = item_of[votes] * knows.shape[1] + ragged.label[votes], ragged.expert[votes]

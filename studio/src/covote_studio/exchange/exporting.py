@@ -128,13 +128,13 @@ _ANSWERS = pa.list_(
 def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
     shown, decided = shown_names(connection, roster), decisions(connection)
     names = {one.id: one.name for one in roster.members}
-    said: dict[int, list[dict[str, Any]]] = {}
+    answers: dict[int, list[dict[str, Any]]] = {}
     for row in connection.execute(select(answer, CHOICE).order_by(answer.c.id)):
         entry = {
             "expert": names[row.person_id], "answer": roster.vote_name(row.choice), "at": row.at,
             "via": row.via, "shown": shown[row.options_id],
         }  # fmt: skip
-        said.setdefault(row.item_id, []).append(entry)
+        answers.setdefault(row.item_id, []).append(entry)
     wanted = select(item.c.id, item.c.key, item.c.gold, item.c.retired).order_by(item.c.position)
     for row in connection.execute(wanted):
         decision = decided.get(row.id)
@@ -147,5 +147,5 @@ def _item_rows(connection: Connection, results: Results | None, roster: Roster) 
             "decided_by": decision.by if decision else None,
             "reason": decision.reason if decision else None,
             "retired": row.retired,
-            "answers": said.get(row.id, []),
+            "answers": answers.get(row.id, []),
         }

@@ -368,7 +368,7 @@ def _item_ids(connection: Connection, votes: Votes) -> list[int]:
 
 def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[int]) -> tuple[int, int]:
     now = time.time()
-    said = {
+    earlier = {
         (row.item_id, row.person_id): row.choice
         for row in connection.execute(
             select(answer.c.item_id, answer.c.person_id, CHOICE).order_by(answer.c.id)
@@ -381,7 +381,7 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
     for n, (item_id, expert, label) in enumerate(zip(owner, ragged.expert, ragged.label, strict=True)):
         member: Member = roster.voters[int(expert)]
         choice = NONE if label < 0 else roster.voting_classes[int(label)].id
-        before = said.get((int(item_id), member.id))
+        before = earlier.get((int(item_id), member.id))
         if before is not None and roster.canonical_class.get(before, before) == choice:
             continue
         check_choice(member, choice, member.known, roster.answer_name(choice))

@@ -166,7 +166,7 @@ def _answer(request: Request, body: bytes) -> Response:
     done = studio.record(credentials_of(request), new, sent.want + sent.unsent if sent.want else 0)
     given = [lease_dict(one) for one in done.leases]
     return JSONResponse(
-        {"kept": True, "before": not done.new, "replaced": done.replaced, "leases": given,
+        {"before": not done.new, "replaced": done.replaced, "leases": given,
          "reason": done.reason, "right": done.right, "done": done.done, "left": done.left,
          "reload": sent.screen not in ("", done.screen)}
     )  # fmt: skip

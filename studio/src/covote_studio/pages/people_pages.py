@@ -58,12 +58,12 @@ def me(request: Request, studio: Project, who: Who) -> Response:
             .limit(_RECENT)
         ).all()
         row = connection.execute(select(person).where(person.c.id == who.id)).one()
-    said = [(one, roster.answer_name(one.choice)) for one in recent]
+    answers = [(one, roster.answer_name(one.choice)) for one in recent]
     several = projects_of(request)
     account = several.account_of(request) if several else None
     joined = several is not None and several.member_id(account, studio) == who.id
     return page(
-        request, "me.html", who, classes=roster.classes, recent=said, count=row.answers,
+        request, "me.html", who, classes=roster.classes, recent=answers, count=row.answers,
         has_password=bool(row.password), account=account, joined=joined,
         by_proxy=several is not None and several.accounts.sign_in_header is not None,
     )  # fmt: skip
@@ -194,8 +194,8 @@ def close(request: Request, studio: Project, who: Owner, person_id: int) -> Resp
     one = studio.snapshot()[1].member(person_id)
     myself = person_id == who.id
     with studio.database.write() as connection:
-        kept = request.cookies.get(studio.cookie, "") if myself else ""
-        credentials.revoke(connection, person_id=person_id, but=kept)
+        session = request.cookies.get(studio.cookie, "") if myself else ""
+        credentials.revoke(connection, person_id=person_id, but=session)
         note(
             connection, who.id, f"Signed {one.name} out everywhere; earlier links and tokens no longer work."
         )

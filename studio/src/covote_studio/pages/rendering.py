@@ -24,7 +24,7 @@ from covote_studio.people import credentials
 from covote_studio.people.credentials import Credentials
 from covote_studio.people.roster import project_row
 from covote_studio.projects import Projects
-from covote_studio.rules import Member, Refusal, listed, require_owner, require_reviewer, sentence
+from covote_studio.rules import Member, Refusal, join_names, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
 STATIC = _FOLDER / "static"
@@ -89,7 +89,9 @@ def here(context: jinja2.runtime.Context, address: str) -> str:
 
 
 TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANINGS, asset=asset)
-TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number, here=here, listed=listed)
+TEMPLATES.filters.update(
+    when=_when, day=_day, percent=_percent, number=_number, here=here, join_names=join_names
+)
 
 
 def studio_at(request: Request) -> Studio:
@@ -194,16 +196,16 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     elif name is None:
         with studio_at(request).database.read() as connection:
             name = project_row(connection).name
-    said = unquote(request.cookies.get("said", ""))
-    shown = {"problem": "", "said": said, **values}
+    notice = unquote(request.cookies.get("notice", ""))
+    shown = {"problem": "", "notice": notice, **values}
     places = places_of(member) if member else []
     text = TEMPLATES.get_template(template).render(
         member=member, project_name=name, path=path_of(request), root=root_of(request),
         **{"places": places, **shown},
     )  # fmt: skip
     answer = HTMLResponse(text, status)
-    if said:
-        answer.delete_cookie("said", path="/")
+    if notice:
+        answer.delete_cookie("notice", path="/")
     return answer
 
 
@@ -234,11 +236,11 @@ def sentence_of(error: CovoteError) -> str:
     return str(error) if isinstance(error, Refusal) else sentence(str(error))
 
 
-def back_to(place: str, said: str = "") -> Response:
+def back_to(place: str, notice: str = "") -> Response:
     """Redirect to another page, which shows a message once."""
     answer = RedirectResponse(place, 303)
-    if said:
-        answer.set_cookie("said", quote(said[:1000]), max_age=30, httponly=True, samesite="lax", path="/")
+    if notice:
+        answer.set_cookie("notice", quote(notice[:1000]), max_age=30, httponly=True, samesite="lax", path="/")
     return answer
 
 

@@ -33,7 +33,7 @@ from covote_studio.pages.start import is_running
 from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
 from covote_studio.people.roster import Roster
-from covote_studio.rules import Refusal, listed
+from covote_studio.rules import Refusal, join_names
 from covote_studio.storage.schema import CHOICE, answer, item, options, person
 
 router = APIRouter()
@@ -118,7 +118,7 @@ def _due(now: ProjectProgress) -> str:
         return "Everyone has answered everything." if now.answers else ""
     left = f"About {now.needed:,} answer{'' if now.needed == 1 else 's'} can still come"
     if now.late:
-        left += f", from {listed(now.late, 2)}"
+        left += f", from {join_names(now.late, 2)}"
     if now.days_left is None:
         return f"{left}. A date appears after the first day."
     day = time.gmtime(time.time() + 86_400 * now.days_left)
@@ -135,7 +135,7 @@ def _thin(now: ProjectProgress, roster: Roster) -> str:
     alone = [one.name for one in roster.classes if known[one.id] == 1]
     return (
         f"{left:,} label{' rests' if left == 1 else 's rest'} on too few people: invite someone else who "
-        f"knows {listed(alone, 3, 'or') or 'these classes'}, or decide {'it' if left == 1 else 'them'}."
+        f"knows {join_names(alone, 3, 'or') or 'these classes'}, or decide {'it' if left == 1 else 'them'}."
     )
 
 
@@ -267,9 +267,9 @@ def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> 
     left = _queue(results, "", all_decided)
     place = left.index(item_id) if item_id in left else -1
     following = next(iter(left[place + 1 :]), None) if place >= 0 else next(iter(left), None)
-    said = [(one, roster.answer_name(one.choice)) for one in history]
+    answers = [(one, roster.answer_name(one.choice)) for one in history]
     return page(
-        request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
+        request, "item.html", who, row=row, line=line, why=why, history=answers, roster=roster,
         decision=decision, newer=newer, following=following, changes=changes, flags=flags,
         waiting=len(left), keys=KEYS,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
-from covote_studio.rules import Member, Refusal, listed
+from covote_studio.rules import Member, Refusal, join_names
 from covote_studio.storage.schema import NONE, UNSURE, class_, knows, person, project
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Roster:
     @cached_property
     def voting_classes(self) -> tuple[Class, ...]:
         """The classes that votes can name: those that can be chosen, then retired ones that have votes."""
-        kept = {one for member in self.voters for one in member.former}
-        return (*self.classes, *(one for one in self.every_class if one.id in kept))
+        retired = {one for member in self.voters for one in member.former}
+        return (*self.classes, *(one for one in self.every_class if one.id in retired))
 
     @cached_property
     def canonical_class(self) -> dict[int, int]:
@@ -244,7 +244,7 @@ def _advice(panel: Panel, missing: int) -> str:
     wanted = [pairs[0][0], *(b for a, b in pairs if a == pairs[0][0])][:4]
     columns = panel.knows[:, [panel.class_index(one) for one in wanted]].astype(np.int64)
     covered = int((np.triu(columns.T @ columns == 0, 1)).sum())
-    advice = f"Add one person who knows {listed([str(one) for one in wanted])}"
+    advice = f"Add one person who knows {join_names([str(one) for one in wanted])}"
     left = missing - covered
     more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
     return f"{advice}{more if left else ''}."

@@ -34,12 +34,12 @@
     },
   };
 
-  function say(text, problem) {
-    const place = at("said");
+  function notify(text, problem) {
+    const place = at("notice");
     place.replaceChildren();
     if (!text) return;
     const line = document.createElement("p");
-    line.className = problem ? "said problem" : "said";
+    line.className = problem ? "notice problem" : "notice";
     line.setAttribute("role", problem ? "alert" : "status");
     line.textContent = text;
     place.append(line);
@@ -160,12 +160,12 @@
   function choose(button, now) {
     const lease = queue[0];
     if (!lease || now < ready || document.hidden) return;
-    if (broken && Number(button.value) !== data.unsure) { say("The picture was not loaded: choose “not sure”, or try again.", true); return; }
+    if (broken && Number(button.value) !== data.unsure) { notify("The picture was not loaded: choose “not sure”, or try again.", true); return; }
     chosenAt = now;
     outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), shown: data.shown, screen: data.screen, at: Date.now(), change: lease.chosen !== null });
     if (lease.chosen === null) { done += 1; if (left !== null) left = Math.max(0, left - 1); }
     queue = queue.filter((one) => one.item_id !== lease.item_id && one.chosen === null);
-    say("");
+    notify("");
     at("announce").textContent = "Answered " + button.dataset.name;
     button.classList.add("flash");
     setTimeout(() => { button.classList.remove("flash"); }, 140);
@@ -198,16 +198,16 @@
           : await post("/label/flag", { item: entry.item, comment: entry.comment });
         if (answer.status >= 500 || answer.status === 429) throw new Error("later");
         if (answer.status === 401) { offline("You have been signed out. Your answers are kept on this device; sign in again in this browser."); return; }
-        const told = await answer.json();
+        const reply = await answer.json();
         outbox.drop(entry.key);
         wait = 1000;
         connected = true;
         offline("");
         if (!answer.ok) {
           if (entry.comment === undefined && !entry.change) { done -= 1; if (left !== null) left += 1; }
-          say(told.detail, true);
+          notify(reply.detail, true);
           await refill();
-        } else heard(told, entry);
+        } else accept(reply, entry);
       }
       if (!queue.length) await refill();
       if (stale) renew();
@@ -226,34 +226,34 @@
   // The classes have changed: when everything is sent, the page is loaded again, and says what it said here.
   function renew() {
     if (document.querySelector("dialog[open]") || outbox.all().length) return;
-    try { sessionStorage.setItem(store + "said", at("said").textContent.trim() || "Your classes have changed."); } catch { /* unsaid */ }
+    try { sessionStorage.setItem(store + "notice", at("notice").textContent.trim() || "Your classes have changed."); } catch { /* unsaid */ }
     location.reload();
   }
 
-  function heard(told, entry) {
-    if (told.reload) stale = true;
-    if (told.done !== undefined) {
+  function accept(reply, entry) {
+    if (reply.reload) stale = true;
+    if (reply.done !== undefined) {
       const more = outbox.all().filter((one) => one.comment === undefined && !one.change).length;
-      done = told.done + more;
-      left = told.left === null ? null : Math.max(0, told.left - more);
+      done = reply.done + more;
+      left = reply.left === null ? null : Math.max(0, reply.left - more);
       counters();
     }
-    if (told.leases) merge(told.leases);
-    reason(told.reason);
-    if (told.flagged) say("Thank you. The owner will see your comment.");
-    else if (told.right) say(told.right);
-    else if (told.replaced && !entry.change) {
-      say(`This replaces your earlier answer “${told.replaced}”, which you gave in another tab or on another device.`);
+    if (reply.leases) merge(reply.leases);
+    reason(reply.reason);
+    if (reply.flagged) notify("Thank you. The owner will see your comment.");
+    else if (reply.right) notify(reply.right);
+    else if (reply.replaced && !entry.change) {
+      notify(`This replaces your earlier answer “${reply.replaced}”, which you gave in another tab or on another device.`);
     }
   }
 
   async function refill() {
     const answer = await post("/label/next", { screen: data.screen });
     if (!answer.ok) return;
-    const told = await answer.json();
-    if (told.reload) { stale = true; renew(); }
-    merge(told.leases);
-    reason(told.reason);
+    const reply = await answer.json();
+    if (reply.reload) { stale = true; renew(); }
+    merge(reply.leases);
+    reason(reply.reason);
     if (!queue.length) show();
   }
 
@@ -263,15 +263,15 @@
   // Every undo goes one answer further back: to the one before the answer that is open for a change.
   async function undo() {
     await flush();
-    if (outbox.all().length) { say("Undo works again when the connection is back.", true); return; }
+    if (outbox.all().length) { notify("Undo works again when the connection is back.", true); return; }
     const opened = queue[0] && queue[0].chosen !== null ? queue[0].item_id : null;
     const answer = await post("/label/undo", { before: opened }).catch(() => null);
     if (!answer) { offline("No connection; try again in a moment."); return; }
-    const told = await answer.json();
-    if (!answer.ok) { say(told.detail, true); return; }
-    queue = [told.lease, ...queue.filter((one) => one.chosen === null && one.item_id !== told.lease.item_id)];
+    const reply = await answer.json();
+    if (!answer.ok) { notify(reply.detail, true); return; }
+    queue = [reply.lease, ...queue.filter((one) => one.chosen === null && one.item_id !== reply.lease.item_id)];
     show();
-    say("");
+    notify("");
     at("where").focus();
   }
 
@@ -331,7 +331,7 @@
   if (at("guide")) at("guide").addEventListener("click", async () => {
     if (!at("guidance").childElementCount) {
       const answer = await fetch(root + "/label/guide", { credentials: "same-origin" }).catch(() => null);
-      if (!answer || !answer.ok) { say("The guide could not be loaded; try again in a moment.", true); return; }
+      if (!answer || !answer.ok) { notify("The guide could not be loaded; try again in a moment.", true); return; }
       at("guidance").innerHTML = await answer.text(); // made by the server, where every text is escaped
     }
     at("guiding").showModal();
@@ -393,9 +393,9 @@
   done += counted;
   if (left !== null) left = Math.max(0, left - counted);
   try {
-    const before = sessionStorage.getItem(store + "said");
-    sessionStorage.removeItem(store + "said");
-    if (before) say(before);
+    const before = sessionStorage.getItem(store + "notice");
+    sessionStorage.removeItem(store + "notice");
+    if (before) notify(before);
   } catch { /* nothing to say */ }
   queue = queue.filter((one) => !unsent.has(one.item_id) || one.chosen !== null);
   show();

@@ -47,15 +47,15 @@ addEventListener("pageshow", () => { for (const form of document.forms) delete f
 
 // Forms with data-into show what the server answers in a place of the page.
 async function ask(place, address, body) {
-  const told = document.createElement("p");
+  const notice = document.createElement("p");
   try {
     const answer = await fetch(address, { method: body ? "POST" : "GET", body, credentials: "same-origin", headers: { Accept: "application/json" } });
     if (answer.ok) { place.innerHTML = await answer.text(); return; } // made by the server, where every text is escaped
-    told.textContent = (await answer.json()).detail;
-  } catch { told.textContent = "The server did not answer; try again in a moment."; }
-  told.className = "said problem";
-  told.setAttribute("role", "alert");
-  place.replaceChildren(told);
+    notice.textContent = (await answer.json()).detail;
+  } catch { notice.textContent = "The server did not answer; try again in a moment."; }
+  notice.className = "notice problem";
+  notice.setAttribute("role", "alert");
+  place.replaceChildren(notice);
 }
 document.addEventListener("submit", async (event) => {
   const place = document.getElementById(event.target.dataset.into);
@@ -90,9 +90,9 @@ async function sendFiles(form, files) {
   for (const [file, name] of files) body.append("files", file, name);
   try {
     const answer = await fetch(form.action, { method: "POST", body, credentials: "same-origin", headers: { Accept: "application/json", "X-Sent-By-Script": "yes" } });
-    const told = await answer.json();
-    if (answer.ok) location.href = document.documentElement.dataset.root + told.to;
-    else state.textContent = told.detail;
+    const reply = await answer.json();
+    if (answer.ok) location.href = document.documentElement.dataset.root + reply.to;
+    else state.textContent = reply.detail;
   } catch { state.textContent = "The files could not be sent; try again in a moment."; }
 }
 
