@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Built, padded, uniform_need
-from covote.covers.random_kernels import random_state
+from covote.covers.blocks import Blocks, Built, padded, uniform_need
+from covote.covers.random_kernels import State, random_state
 from covote.covers.search.block_annealing import Attempt
 from covote.covers.search.efforts import effort_named
 from covote.covers.search.greedy import fill
@@ -52,49 +52,44 @@ def capacity_cover(
     """
     sizes = checked_capacities(capacities, classes)
     check_times(times)
-    effort_named(effort)
-    need = uniform_need(classes, times)
-    refutation = refute(need, sizes)
-    if refutation is not None:
-        raise CoverError(
-            f"{experts_listed(sizes)} cannot cover {_pairs(classes, times)}: {refutation}; "
-            + remedy(need, sizes)
-        )
-    return _search(need, sizes, times, effort, seed, progress)
-
-
-def _search(
-    need: NDArray[np.int16],
-    sizes: NDArray[np.int32],
-    times: int,
-    effort: str,
-    seed: int,
-    progress: Progress | None,
-) -> Built:
-    """Anneal from several greedy starts; the largest experts come first in the search."""
     order = np.argsort(-sizes, kind="stable")
-    ordered = sizes[order]
+    largest_first = sizes[order]
     moves = effort_named(effort).filling
-    attempts: list[Attempt] = []
-    state = random_state(seed)
+    goal = f"cover every pair of {classes} classes" + (f" {times} times" if times > 1 else "")
     with Work(moves, progress) as total:
         work = total.part("looking for a way to cover every pair", moves, moves)
-        for _ in range(RUNS):
-            blocks = fill(need, ordered.tolist(), state)
-            blocks += [np.arange(size, dtype=np.int32) for size in ordered[len(blocks) :]]
-            attempt = Attempt(padded(blocks, int(ordered[0])), ordered, need)
-            attempts.append(attempt)
-            attempt.run(moves // RUNS, state, work)
-            if attempt.shortfall == 0:
-                given = [np.sort(attempt.blocks[i, : ordered[i]]) for i in np.argsort(order)]
-                return Built(given, "simulated annealing of the given capacities")
-            if work.stopped:
-                break
+        found = fill_all(uniform_need(classes, times), largest_first, goal, moves, random_state(seed), work)
+    unused = [np.arange(size, dtype=np.int32) for size in largest_first[len(found) :]]
+    blocks = [np.sort(block[:size]) for block, size in zip(found, largest_first, strict=False)] + unused
+    return Built([blocks[i] for i in np.argsort(order)], "simulated annealing of the given capacities")
+
+
+def fill_all(
+    need: NDArray[np.int16], sizes: NDArray[np.int32], goal: str, moves: int, state: State, work: Work
+) -> Blocks:
+    """Return blocks of these sizes, the largest first, that fill the need; there may be fewer.
+
+    Anneals from several greedy starts. If no way is found, the error says which `goal` was missed, and why.
+    """
+    refutation = refute(need, sizes)
+    if refutation is not None:
+        raise CoverError(f"{experts_listed(sizes)} cannot {goal}: {refutation}; {remedy(need, sizes)}")
+    attempts: list[Attempt] = []
+    for _ in range(RUNS):
+        blocks = padded(fill(need, sizes.tolist(), state), int(sizes[0]))
+        if len(blocks) < len(sizes):
+            return blocks
+        attempt = Attempt(blocks, sizes, need)
+        attempts.append(attempt)
+        attempt.run(moves // RUNS, state, work)
+        if attempt.shortfall == 0:
+            return attempt.blocks
+        if work.stopped:
+            break
     open_pairs = min(attempts, key=lambda attempt: attempt.shortfall).tables.slack < 0
-    asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
     stopped = "the search was stopped; " if work.stopped else ""
     raise CoverError(
-        f"{stopped}found no panel for {asked}, but could not prove that none exists: "
+        f"{stopped}found no way for {experts_listed(sizes)} to {goal}, but could not prove that none exists: "
         f"{open_pairs.sum() // 2} pairs are left; add an expert for "
         f'{open_pairs.any(axis=1).sum()} classes, which would cover them, or try effort="max" or another seed'
     )
@@ -129,10 +124,6 @@ def experts_listed(sizes: NDArray[np.int32]) -> str:
     capacities, counts = np.unique(sizes, return_counts=True)
     parts = [f"{n} of capacity {c}" for c, n in zip(capacities, counts, strict=True)]
     return f"{len(sizes)} experts ({', '.join(parts)})"
-
-
-def _pairs(classes: int, times: int) -> str:
-    return f"every pair of {classes} classes" + (f" {times} times" if times > 1 else "")
 
 
 def remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:

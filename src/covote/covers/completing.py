@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import padded, prune, widened, without_room
-from covote.covers.capacities import (
-    check_times,
-    checked_capacities,
-    experts_listed,
-    fewest_blocks,
-    refute,
-    remedy,
-)
+from covote.covers.blocks import prune, widened, without_room
+from covote.covers.capacities import check_times, checked_capacities, fewest_blocks, fill_all
 from covote.covers.random_kernels import random_state
-from covote.covers.search.block_annealing import Attempt, fewer_blocks
+from covote.covers.search.block_annealing import fewer_blocks
 from covote.covers.search.efforts import effort_named
-from covote.covers.search.greedy import fill, greedy
+from covote.covers.search.greedy import greedy
 from covote.errors import CoverError, InputError
 from covote.panel import Certificate, Name, Panel, zeros
 from covote.progress import Progress, Work
@@ -211,22 +204,9 @@ def _few_of_the_capacities(
 ) -> tuple[Blocks, Sizes, str]:
     """Return new experts of the given capacities, the largest first, or raise an error with the reason."""
     sizes = np.sort(checked_capacities(capacities, len(need)))[::-1].copy()
-    refutation = refute(need, sizes)
-    if refutation is not None:
-        raise CoverError(
-            f"{experts_listed(sizes)} cannot complete this panel: {refutation}; {remedy(need, sizes)}"
-        )
-    state = random_state(seed)
-    blocks = padded(fill(need, sizes.tolist(), state), int(sizes[0]))
-    if len(blocks) == len(sizes):  # there may still be need
-        attempt = Attempt(blocks, sizes, need)
-        attempt.run(effort_named(effort).filling // 2, state, _reporting(work, len(sizes)))
-        if attempt.shortfall:
-            raise CoverError(
-                f"found no way for {experts_listed(sizes)} to complete this panel, but could not prove that "
-                f"none exists: {attempt.shortfall} pairs are left; add an expert, or try "
-                'effort="max" or another seed'
-            )
+    moves = effort_named(effort).filling // 2
+    part = _reporting(work, len(sizes))
+    blocks = fill_all(need, sizes, "complete this panel", moves, random_state(seed), part)
     return blocks, sizes, "new experts of the given capacities"
 
 
