@@ -6,6 +6,7 @@ of a clinic with three doctors, each of whom knows two of three diseases.
 """
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -161,7 +162,11 @@ def test_a_table_in_memory_is_read_as_its_file(entry):
             with pytest.raises(CovoteError) as caught:
                 Votes.from_table(table, panel, **options)
             message = str(caught.value)
-            assert [words for words in entry["refused"] if words not in message] == [], message
+            # A table in memory has no heading to be counted.
+            rows = [
+                re.sub(r"row (\d+)", lambda n: f"row {int(n[1]) - 1}", words) for words in entry["refused"]
+            ]
+            assert [words for words in rows if words not in message] == [], message
 
 
 def panel_of(entry):

@@ -199,10 +199,14 @@ class TableFile:
         return self.kind in ("csv", "tsv", "xlsx")
 
     def row_numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        """Return the numbers of some rows, for messages; the first row of the table is row 0 here."""
+        """Return the numbers of some rows, for messages; the first row of the table is row 0 here.
+
+        Rows of a text and of a sheet are numbered as a spreadsheet program shows them, with the heading.
+        """
         if self._numbers is not None:
             return self._numbers[first : first + count]
-        return np.arange(first + 1, first + count + 1)
+        start = first + self._head_lines + 1
+        return np.arange(start, start + count)
 
     def head(self) -> pa.Table:
         """Return the first rows."""

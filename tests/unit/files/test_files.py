@@ -204,8 +204,8 @@ def test_gold_is_checked(tmp_path):
     path.write_text("task,label\n1,ant\n2,bee\n2,bee\n")
     assert read_gold(path, PANEL) == {1: "ant", 2: "bee"}
     for text, words in (
-        ("item,label\n1,fox\n", "row 1: 'fox' is not a class"),
-        ("item,label\n1,ant\n1,bee\n", "row 2: item 1 is 'bee' here and 'ant' before"),
+        ("item,label\n1,fox\n", "row 2: 'fox' is not a class"),
+        ("item,label\n1,ant\n1,bee\n", "row 3: item 1 is 'bee' here and 'ant' before"),
         ("item,label\n1,\n", "no rows with a label"),
         ("item,thing,note\n1,ant,x\n", "not clear which"),
         ("item,label\n", "no rows"),
@@ -259,7 +259,7 @@ def test_an_item_of_blanks_alone_is_none(tmp_path, shape):
     long = "item,expert,label\n a,expert-1,ant\n  ,expert-1,ant\nb,expert-2,dog\n"
     wide = "item,expert-1,expert-2\n a,ant,\n  ,ant,\nb,,dog\n"
     (tmp_path / "votes.csv").write_text(long if shape == "long" else wide)
-    with pytest.raises(InputError, match="row 2: no item"):
+    with pytest.raises(InputError, match="row 3: no item"):
         decode_file(tmp_path / "votes.csv", tmp_path / "labels.csv", PANEL)
 
 

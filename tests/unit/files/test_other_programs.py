@@ -72,9 +72,9 @@ def test_columns_before_the_items_do_not_matter(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("votes.csv", LONG.replace("eye", "eyes"), ["row 1", "'eyes'", "did you mean 'eye'"]),
+        ("votes.csv", LONG.replace("eye", "eyes"), ["row 2", "'eyes'", "did you mean 'eye'"]),
         ("votes.jsonl", LONG.encode("utf-16"), ["UTF-16", "UTF-8"]),
-        ("votes.csv", LONG.replace("eye", '"eye') + "6,bob,ear\n" * 9999, ["row 1", "eye"]),
+        ("votes.csv", LONG.replace("eye", '"eye') + "6,bob,ear\n" * 9999, ["row 2", "eye"]),
         ("votes.csv", "item,label,confidence,violations,status\n5,eye,1,0,sure\n", ["a file of labels"]),
         ("votes.jsonl", '{"item": [5], "expert": "ann", "label": "eye"}\n', ["'item'", "list"]),
         ("votes.jsonl", '{"item": 5, "expert": "ann", "label": {"a": 1}}\n', ["'label'", "struct"]),

@@ -48,7 +48,7 @@ def test_the_panel_may_be_a_file_or_nobody(tmp_path):
 def test_how_it_is_read_is_said_as_for_a_table(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,expert,label\n1,ann,skin\n1,ann,eye\n")
-    with pytest.raises(InputError, match=r"votes.csv, row 2: expert 'ann' answered 'eye'"):
+    with pytest.raises(InputError, match=r"votes.csv, row 3: expert 'ann' answered 'eye'"):
         Votes.load(path, PANEL)
     assert answers(Votes.load(path, PANEL, duplicates="last")) == {(1, "ann", "eye")}
     assert answers(Votes.load(path, PANEL, ReadOptions(duplicates="first"))) == {(1, "ann", "skin")}
@@ -81,7 +81,7 @@ def test_wide_rows_of_one_item_are_merged_unless_they_contradict_each_other(tmp_
     assert votes.dense.tolist() == [[0, 1], [1, 1]]
     path.write_text("item,ann,bob\na,skin,\nb,eye,eye\na,eye,eye\n")
     with pytest.raises(
-        InputError, match=r"row 3: expert 'ann' answered 'eye' to item 'a', but 'skin' in row 1"
+        InputError, match=r"row 4: expert 'ann' answered 'eye' to item 'a', but 'skin' in row 2"
     ):
         Votes.load(path, PANEL)
     for keep, label in (("first", 0), ("last", 1)):
@@ -98,7 +98,7 @@ def test_all_problems_are_known_after_one_pass(tmp_path):
     file.source.batches = lambda *given, **more: passes.append(given) or opened(*given, **more)
     with pytest.raises(InputError) as caught:
         file.read()
-    for words in ("'cy'", "'lung'", "'bob' said 'skin'", "row 2: expert 'ann'", "row 6: no item"):
+    for words in ("'cy'", "'lung'", "'bob' said 'skin'", "row 3: expert 'ann'", "row 7: no item"):
         assert words in str(caught.value)
     assert len(passes) == 1
 
