@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
 from covote.labelling.answers_file import AnswersFile
-from covote.models.prompts import calibrated, from_scores
+from covote.models.prompts import calibrate_scores, from_scores
 
 PROMPT = """These are the topics that customers ask a bank about:
 {classes}
@@ -105,7 +105,7 @@ def main() -> None:
         shares = []
         for _ in range(20):
             few = rng.choice(len(scores), 30, replace=False)
-            usual = scores[few[0]] - calibrated(scores[few])[0]
+            usual = scores[few[0]] - calibrate_scores(scores[few])[0]
             shares.append(np.mean([a == b for a, b in zip(named(scores - usual), truth, strict=True)]))
         mean, spread = 100 * np.mean(shares), 100 * np.std(shares)
         print(f"by 30 random questions: {mean:.1f}, standard deviation of 20 draws {spread:.1f}", flush=True)
@@ -116,7 +116,7 @@ def main() -> None:
     def one() -> None:
         labels, *cost = run("one", single(calibrate=False))
         show("(a) one prompt, raw", labels, *cost)
-        show("(a) one prompt, calibrated", named(calibrated(scores_of("one"))), *cost)
+        show("(a) one prompt, calibrated", named(calibrate_scores(scores_of("one"))), *cost)
         by_thirty(scores_of("one"))
 
     def panel() -> None:

@@ -17,18 +17,20 @@ from covote.arguments import no_file
 from covote.errors import ExpertError, FileError, InputError
 from covote.labelling.batch_questions import BatchQuestion, Reply
 from covote.labelling.preparing import OpenedDataset
-from covote.models.batches import selected
+from covote.models.batches import select
 from covote.models.chat import Chat, rows_of
 
 
-class Written(NamedTuple):
+class RequestCount(NamedTuple):
     """How many requests were written, and to how many experts."""
 
     requests: int
     experts: int
 
 
-def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion]], path: Path) -> Written:
+def write_requests(
+    ready: OpenedDataset, questions: dict[int, list[BatchQuestion]], path: Path
+) -> RequestCount:
     """Write the questions to language models, by expert, as requests of a batch service."""
     count = 0
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -37,7 +39,7 @@ def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion
             assert isinstance(expert.model, Chat)
             key = _key(ready, i)
             for question in mine:
-                batch = selected(ready.data.read(question.start, question.stop), expert.columns)
+                batch = select(ready.data.read(question.start, question.stop), expert.columns)
                 for n, row in enumerate(rows_of(batch), question.start):
                     try:
                         request = expert.model.request(row)
@@ -45,7 +47,7 @@ def write_requests(ready: OpenedDataset, questions: dict[int, list[BatchQuestion
                         raise InputError(f"expert {expert.name!r} {error}") from error
                     file.write(json.dumps({"custom_id": f"{key}-{n}", **request}, ensure_ascii=False) + "\n")
                     count += 1
-    return Written(count, len(questions))
+    return RequestCount(count, len(questions))
 
 
 def read_responses(ready: OpenedDataset, path: Path) -> Iterator[Reply]:

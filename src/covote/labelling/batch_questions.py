@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.errors import CovoteError, ExpertError, FileError, OutageError
 from covote.labelling.data import Data, stat_digest
 from covote.models import ModelAnswers, ModelExpert
-from covote.models.batches import Batch, taken
+from covote.models.batches import Batch, take
 from covote.models.connections import REQUESTS, RequestGroup
 
 Query = TypeVar("Query")
@@ -63,7 +63,7 @@ def ask(expert: ModelExpert, data: Data, question: BatchQuestion) -> Reply:
     batch = _read(data, question)
     rows = question.rows
     try:
-        return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
+        return Reply(question, expert.answer(batch if rows is None else take(batch, rows)))
     except ExpertError as error:
         return Reply(question, failure=str(error), may_pass=isinstance(error, OutageError))
 
@@ -78,13 +78,13 @@ def _read(data: Data, question: BatchQuestion) -> Batch:
         failure = error
     files = data.files(question.start, question.stop)
     if stat_digest(files) != question.stat_digest:
-        raise changed(files[0] if len(files) == 1 else files[0].parent) from failure
+        raise changed_data(files[0] if len(files) == 1 else files[0].parent) from failure
     if failure is not None:
         raise failure
     return batch
 
 
-def changed(path: Path) -> FileError:
+def changed_data(path: Path) -> FileError:
     """Return the error for data that changed while they were being labelled."""
     return FileError(
         f"{path} was changed while it was being labelled; the answers kept so far are about the data as they "

@@ -24,7 +24,7 @@ from covote.files.stored_probabilities import (
     with_probabilities,
 )
 from covote.labelling.answers_file import ENDING, AnswersFile
-from covote.labelling.batch_files import Written
+from covote.labelling.batch_files import RequestCount
 from covote.labelling.data import DataPlace
 from covote.labelling.running import Labelling, Progress, Run
 from covote.labelling.strategy import EVERYONE, Asking
@@ -86,13 +86,13 @@ def label_file(
     if output.labels is None:
         raise InputError("label_file writes labels; name a file for them")
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
-    panel, models = asking.opened(panel)
+    panel, models = asking.open_panel(panel)
     asked, stored = _split(panel, models)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
     if output.proba is not None:
         check_proba(decoder, panel)
-    with closing(AnswersFile(answers_file(output.labels))) as kept:
-        run = Run(place, asked, models, kept, asking, trust, progress).ask()
+    with closing(AnswersFile(answers_file(output.labels))) as file:
+        run = Run(place, asked, models, file, asking, trust, progress).ask()
         votes = _with_tables(run.votes(), stored)
         outcome = decode_votes(votes, output, method=method, gold=gold, **options)
         return run.result(outcome)
@@ -106,17 +106,17 @@ def request_file(
     *,
     asking: Asking = EVERYONE,
     trust: bool = False,
-) -> Written:
+) -> RequestCount:
     """Write what language models have not answered yet as requests of a batch service, and ask nobody.
 
     The service takes the file, and returns one of responses for ``Asking(responses=...)``. `data`, `output`,
     `panel`, `asking` and `trust` are as for :func:`label_file`, which uses the responses.
     """
     place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
-    panel, models = asking.opened(panel)
+    panel, models = asking.open_panel(panel)
     asked, _ = _split(panel, models)
-    with closing(AnswersFile(answers_file(output))) as kept:
-        return Run(place, asked, models, kept, asking, trust, None).write_requests(Path(requests))
+    with closing(AnswersFile(answers_file(output))) as file:
+        return Run(place, asked, models, file, asking, trust, None).write_requests(Path(requests))
 
 
 def label(
@@ -151,13 +151,13 @@ def label(
         As for :func:`covote.decode`.
     """
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
-    panel, models = asking.opened(panel)
+    panel, models = asking.open_panel(panel)
     asked, stored = _split(panel, models)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
-        kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
+        file = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
         place = DataPlace(_written(data, folder))
-        run = Run(place, asked, models, kept, asking, trust, None).ask()
+        run = Run(place, asked, models, file, asking, trust, None).ask()
         votes, experts = _with_tables(run.votes(), stored), run.ended()
     for expert in experts:
         if expert.missing:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError
 from covote.labelling.answers_file import AnswersFile
-from covote.labelling.batch_questions import changed
+from covote.labelling.batch_questions import changed_data
 from covote.labelling.data import (
     Data,
     DataPlace,
@@ -28,7 +28,7 @@ from covote.labelling.data import (
     stat_digest,
 )
 from covote.models import ModelExpert, open_expert
-from covote.models.entries import entry, redacted
+from covote.models.entries import entry, redact
 from covote.panel import Name, Panel
 from covote.tables.column_roles import id_column
 from covote.tables.table_file import TableFile
@@ -65,7 +65,7 @@ class OpenedDataset:
 
 
 def prepare(
-    data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: bool
+    data: DataPlace, panel: Panel, models: Path, file: AnswersFile, batch: int, *, refresh: bool, trust: bool
 ) -> OpenedDataset:
     """Open all that is to be asked, so that mistakes are found before any work; reject stale answers.
 
@@ -73,9 +73,9 @@ def prepare(
     """
     files = files_of(data.path)
     _refuse_without_model(panel)
-    seen = stat_digest(files)
-    before = kept.fact("data") or {}
-    content, images = _content(before, data.path, files, seen)
+    digest = stat_digest(files)
+    before = file.fact("data") or {}
+    content, images = _content(before, data.path, files, digest)
     data = with_id_column(data)
     source = open_data(data)
     ids = source.ids()
@@ -91,34 +91,34 @@ def prepare(
     specified = list(zip(panel.names, panel.blocks(), panel.models, strict=True))
     abouts = [{**facts, **_about(*expert, models)} for expert in specified]
     move = _Move(before, images)
-    stale, moving = _compared(kept, abouts, data.path, refresh, move)
+    stale, moving = _compare(file, abouts, data.path, refresh, move)
     experts: dict[int, ModelExpert] = {}
     unopened: dict[int, str] = {}
     for i, (name, knows, model) in enumerate(specified):
-        if name not in (*stale, *moving) and kept.count(name) == source.items:
+        if name not in (*stale, *moving) and file.count(name) == source.items:
             continue
         try:
             experts[i] = open_expert(name, knows, model, models, trust=trust)
         except CovoteError as error:
             unopened[i] = str(error)
-    with kept.transaction():
+    with file.transaction():
         for i, (name, knows, _) in enumerate(specified):
             if i in unopened:
                 continue
             if name in moving:
-                kept.move(name, move.source)
+                file.move(name, move.source)
             elif name in stale:
-                kept.forget(name)
-            kept.add(name, knows, abouts[i])
-        kept.choose(panel.names)
-        if kept.fact("items") != [content, data.id]:
-            kept.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
-        about = {"content": content, "stat_digest": seen, "images": images}
-        kept.write_facts({"data": about, "items": [content, data.id]})
+                file.forget(name)
+            file.add(name, knows, abouts[i])
+        file.choose(panel.names)
+        if file.fact("items") != [content, data.id]:
+            file.write_items(ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist())
+        about = {"content": content, "stat_digest": digest, "images": images}
+        file.write_facts({"data": about, "items": [content, data.id]})
     starts = range(0, source.items, batch)
     stat_digests = {start: stat_digest(source.files(start, start + batch)) for start in starts}
-    if stat_digest(files_of(data.path)) != seen:
-        raise changed(data.path)
+    if stat_digest(files_of(data.path)) != digest:
+        raise changed_data(data.path)
     return OpenedDataset(data, source, ids, abouts, experts, unopened, stat_digests)
 
 
@@ -152,17 +152,17 @@ def _about(name: Name, knows: Sequence[Name], model: Any, models: Path) -> dict[
         path = entry(model).path(models)
     except InputError:  # said when the expert is opened
         path = None
-    seen = json.loads(json.dumps(redacted(model)))  # as it will come back from the file
-    if isinstance(seen, dict):
-        seen = {key: value for key, value in seen.items() if key not in _NO_MATTER}
+    options = json.loads(json.dumps(redact(model)))  # as it will come back from the file
+    if isinstance(options, dict):
+        options = {key: value for key, value in options.items() if key not in _NO_MATTER}
     content = content_digest([path]) if path is not None and path.is_file() else None
-    return {"expert": name, "knows": list(knows), "model": seen, "content": content}
+    return {"expert": name, "knows": list(knows), "model": options, "content": content}
 
 
-def together(problems: Sequence[str]) -> str:
+def join_problems(problems: Sequence[str]) -> str:
     """Return several problems as one message.
 
-    >>> together(["expert 'ann': no file ann.onnx", "expert 'bob': no file bob.onnx"])
+    >>> join_problems(["expert 'ann': no file ann.onnx", "expert 'bob': no file bob.onnx"])
     "2 experts cannot be asked: (1) expert 'ann': no file ann.onnx; (2) expert 'bob': no file bob.onnx"
     """
     if len(problems) == 1:
@@ -171,9 +171,9 @@ def together(problems: Sequence[str]) -> str:
     return f"{len(problems)} experts cannot be asked: {listed}"
 
 
-def _content(before: Mapping[str, Any], path: Path, files: list[Path], seen: str) -> tuple[str, Images]:
+def _content(before: Mapping[str, Any], path: Path, files: list[Path], digest: str) -> tuple[str, Images]:
     """Return fingerprints of the data, and of the images of a folder; they are read only if they look new."""
-    if before.get("stat_digest") == seen:
+    if before.get("stat_digest") == digest:
         return before["content"], before["images"]
     if not path.is_dir():
         return content_digest(files), {}
@@ -202,13 +202,13 @@ class _Move:
         self._gone = np.ones(len(was), dtype=bool)
         self._gone[self.source[self.source >= 0]] = False
 
-    def loses(self, kept: AnswersFile, expert: Name) -> bool:
+    def loses(self, file: AnswersFile, expert: Name) -> bool:
         """Whether an answer is about an image that is gone or has changed."""
-        return bool((kept.asked(expert, len(self._gone)) & self._gone).any())
+        return bool((file.asked(expert, len(self._gone)) & self._gone).any())
 
 
-def _compared(
-    kept: AnswersFile, abouts: Sequence[dict[str, Any]], data: Path, refresh: bool, move: _Move
+def _compare(
+    file: AnswersFile, abouts: Sequence[dict[str, Any]], data: Path, refresh: bool, move: _Move
 ) -> tuple[Mapping[Name, str], Sequence[Name]]:
     """Compare what kept answers were about with what is there now.
 
@@ -219,29 +219,29 @@ def _compared(
     stale, moving = {}, []
     for now in abouts:
         name = now["expert"]
-        before = kept.about(name)
+        before = file.about(name)
         if before is None or before == now:
             continue
-        if not kept.has_answers(name):
+        if not file.has_answers(name):
             stale[name] = ""
             continue
         stays = move.data is not None and before == {**now, "data": move.data}
         if stays:
             moving.append(name)
-        if not stays or move.loses(kept, name):
-            stale[name] = _words(before, now, data)
+        if not stays or move.loses(file, name):
+            stale[name] = _change(before, now, data)
     lost = [(name, why) for name, why in stale.items() if why]
     if lost and not refresh:
         name, why = lost[0]
         more = f" (and {len(lost) - 1} more experts)" if len(lost) > 1 else ""
         raise InputError(
-            f"{kept.path} has out-of-date answers from expert {name!r}{more}: {why}. Use --refresh to ask "
+            f"{file.path} has out-of-date answers from expert {name!r}{more}: {why}. Use --refresh to ask "
             "again only where answers are out of date, or choose another -o"
         )
     return stale, moving
 
 
-def _words(before: Mapping[str, Any], now: Mapping[str, Any], data: Path) -> str:
+def _change(before: Mapping[str, Any], now: Mapping[str, Any], data: Path) -> str:
     """Return what has changed since an expert answered."""
     changed = next((key for key in now if before.get(key) != now[key]), "expert")
     what = {

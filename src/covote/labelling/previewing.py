@@ -10,7 +10,7 @@ from covote.files.stored_probabilities import table_of
 from covote.labelling.data import DataPlace, no_items, open_data
 from covote.labelling.preparing import with_id_column
 from covote.models import open_expert
-from covote.models.batches import selected
+from covote.models.batches import select
 from covote.models.chat import Chat, Usage, rows_of
 from covote.panel import Name, Panel
 
@@ -44,7 +44,7 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: bool) -> UsageEs
         if not isinstance(expert.model, Chat):
             rows.append((name, Usage(items.items), False))
             continue
-        sample = rows_of(selected(batch, expert.columns))
+        sample = rows_of(select(batch, expert.columns))
         used = reduce(Usage.plus, map(expert.model.estimated, sample))
         share = items.items / len(sample)
         calls, tokens_in, tokens_out, cost = (number * share for number in used)

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError, InputError
 from covote.files import Outcome
 from covote.labelling.answers_file import AnswersFile
-from covote.labelling.batch_files import Written, read_responses, write_requests
+from covote.labelling.batch_files import RequestCount, read_responses, write_requests
 from covote.labelling.batch_questions import BatchQuestion, Reply, ask, side_by_side
 from covote.labelling.data import DataPlace, Table
-from covote.labelling.preparing import prepare, together
+from covote.labelling.preparing import join_problems, prepare
 from covote.labelling.previewing import SAMPLE
 from covote.labelling.strategy import Asking, by_cost, doubtful
 from covote.models import ModelExpert
-from covote.models.batches import selected
+from covote.models.batches import select
 from covote.models.chat import Chat, Usage, rows_of
 from covote.models.entries import entry
-from covote.models.prompts import calibrated, from_scores
+from covote.models.prompts import calibrate_scores, from_scores
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 from covote.votes.arrays import smallest_int
@@ -127,7 +127,7 @@ class Run:
         place: DataPlace,
         panel: Panel,
         models: Path,
-        kept: AnswersFile,
+        file: AnswersFile,
         how: Asking,
         trust: bool,
         progress: Progress | None,
@@ -137,13 +137,13 @@ class Run:
             raise InputError(
                 "a budget is for language models with prices: write input_price and output_price next to one"
             )
-        self._panel, self._kept, self._how = panel, kept, how
+        self._panel, self._file, self._how = panel, file, how
         self._progress = progress
-        self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
+        self._ready = prepare(place, panel, models, file, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
         self.experts = [ExpertRun(name) for name in panel.names]
         for run in self.experts:
-            run.usage = Usage._make(kept.usage(run.name) or Usage())
+            run.usage = Usage._make(file.usage(run.name) or Usage())
         self.over_budget = False
         # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
         self._highest_cost = max(
@@ -162,7 +162,7 @@ class Run:
         Where some experts give probabilities, they are NaN in the answers of the others. Answers of another
         run with the same file to items that this run does not ask about do not count.
         """
-        panel, kept = self._panel, self._kept
+        panel, file = self._panel, self._file
         # Laid out as votes are stored, so that they are not copied.
         columns = np.full((len(panel), self._items), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
         ends = np.cumsum(panel.sizes)
@@ -175,18 +175,18 @@ class Run:
             columns[i] = codes[self._labels(i)]
             if soft is not None:
                 size = int(panel.sizes[i])
-                mine = kept.probabilities(panel.names[i], 0, self._items, size)
+                mine = file.probabilities(panel.names[i], 0, self._items, size)
                 soft[:, ends[i] - size : ends[i]] = mine
         return Votes.from_dense(columns.T, panel, items=self._ready.ids, probabilities=soft)
 
     def _labels(self, i: int) -> NDArray[np.int32]:
         """Return an expert's answers as positions in what it knows, -2 or -1 where none can be used."""
-        label, wanted = self._kept.labels(self._panel.names[i], 0, self._items), self._wanted[i]
+        label, wanted = self._file.labels(self._panel.names[i], 0, self._items), self._wanted[i]
         label[label < NONE_OF_MINE] = NOT_ASKED
         return label if wanted is None else np.where(wanted, label, NOT_ASKED)
 
     def _with_probabilities(self) -> list[Name]:
-        return [name for name in self._panel.names if self._kept.has_probabilities(name)]
+        return [name for name in self._panel.names if self._file.has_probabilities(name)]
 
     def ask(self) -> Run:
         """Ask every expert about everything, by cost where doubt remains, or as the asker chooses."""
@@ -199,10 +199,10 @@ class Run:
         self._check_answered()
         return self
 
-    def write_requests(self, path: Path) -> Written:
+    def write_requests(self, path: Path) -> RequestCount:
         """Write what language models have not answered yet as requests of a batch service."""
         if self._ready.unopened:
-            raise InputError(together([*self._ready.unopened.values()]))
+            raise InputError(join_problems([*self._ready.unopened.values()]))
         chats = [i for i in range(len(self._panel)) if self._chat(i) is not None]
         if not chats:
             raise InputError(
@@ -212,7 +212,7 @@ class Run:
 
     def _store_responses(self, path: Path) -> None:
         """Keep the answers that a batch service has returned."""
-        with self._kept.transaction():
+        with self._file.transaction():
             for reply in read_responses(self._ready, path):
                 i = reply.question.expert
                 self._count(reply)
@@ -238,18 +238,18 @@ class Run:
         """Ask some experts what they should answer and have not answered yet."""
         unopened = self._ready.unopened
         todo = {i: self._missing(i) for i in experts if i not in unopened}
-        new = [i for i in todo if todo[i] and not self._kept.has_answers(self._panel.names[i])]
+        new = [i for i in todo if todo[i] and not self._file.has_answers(self._panel.names[i])]
         first = {i: todo[i][:1] for i in new}
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
         replies = [reply for group in self._store_replies(first, done, rest) for reply in group]
         problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
         if unopened:
-            raise InputError(together(problems))
+            raise InputError(join_problems(problems))
         if problems and any(rest.values()) and self._how.strict:
             raise ExpertError(
-                f"{together(problems)}. The rest was not asked; what was answered is kept. Correct the panel "
-                "and run again, or continue without these answers with --no-strict (strict=False)"
+                f"{join_problems(problems)}. The rest was not asked; what was answered is kept. Correct the "
+                "panel and run again, or continue without these answers with --no-strict (strict=False)"
             )
         for _ in self._store_replies(rest, done):
             pass
@@ -266,7 +266,7 @@ class Run:
         total = {i: done[i] + len(todo[i]) + len(later[i] if later else ()) for i in todo}
         with closing(self._replies(todo)) as groups:
             for group in groups:
-                with self._kept.transaction():
+                with self._file.transaction():
                     for reply in group:
                         self._store(reply)
                     for i in {reply.question.expert for reply in group}:
@@ -291,13 +291,13 @@ class Run:
     def _store_usage(self, i: int) -> None:
         """Keep what the calls of a language model have cost, in a transaction."""
         if self._chat(i) is not None:
-            self._kept.write_usage(self._panel.names[i], self.experts[i].usage)
+            self._file.write_usage(self._panel.names[i], self.experts[i].usage)
 
     def _missing(self, i: int) -> list[BatchQuestion]:
         """Return what an expert should answer and has not answered yet, batch by batch."""
         if self._how.responses is not None and self._chat(i) is not None:
             return []
-        there, wanted = self._kept.asked(self._panel.names[i], self._items), self._wanted[i]
+        there, wanted = self._file.asked(self._panel.names[i], self._items), self._wanted[i]
         due = ~there
         if wanted is not None:
             due &= wanted
@@ -325,16 +325,16 @@ class Run:
         if not isinstance(expert.model, Chat):
             return 0.0
         first = self._ready.data.read(0, min(SAMPLE, self._items))
-        return max(expert.model.estimated(row).cost for row in rows_of(selected(first, expert.columns)))
+        return max(expert.model.estimated(row).cost for row in rows_of(select(first, expert.columns)))
 
     def _calibrate(self, i: int) -> None:
         """Let a language model's labels follow from its scores, less what each option gets in general."""
         model = self._chat(i)
         if model is None or not model.calibrate:
             return
-        items, scores = self._kept.scores(self._panel.names[i])
+        items, scores = self._file.scores(self._panel.names[i])
         if len(items) >= CALIBRATED:
-            self._kept.replace(self._panel.names[i], items, *from_scores(calibrated(scores)))
+            self._file.replace(self._panel.names[i], items, *from_scores(calibrate_scores(scores)))
 
     def _store(self, reply: Reply) -> None:
         """Keep answers, in a transaction; from then on they are not asked for again."""
@@ -349,10 +349,10 @@ class Run:
             if soft is not None:
                 soft = np.zeros((len(rows), soft.shape[1]), dtype=np.float32)
                 soft[rows] = answers.probability
-        self._kept.insert(name, question.start, label, soft, answers.note)
+        self._file.insert(name, question.start, label, soft, answers.note)
         self._answered[question.expert] += question.items
         if answers.scores is not None:
-            self._kept.insert_scores(name, question.start, answers.scores)
+            self._file.insert_scores(name, question.start, answers.scores)
 
     def _replies(self, todo: Mapping[int, Sequence[BatchQuestion]]) -> Generator[list[Reply], None, None]:
         """Ask experts on servers side by side, then the others one by one."""
@@ -360,13 +360,13 @@ class Run:
         streams = []
         for i in filter(remote.get, todo):
             streams += [self._questions(i, todo[i])] * self._in_flight(i)
-        yield from side_by_side(self._asked, streams, self._count)
+        yield from side_by_side(self._ask_one, streams, self._count)
         for question in chain.from_iterable(self._questions(i, todo[i]) for i in todo if not remote[i]):
-            reply = self._asked(question)
+            reply = self._ask_one(question)
             self._count(reply)
             yield [reply]
 
-    def _asked(self, question: BatchQuestion) -> Reply:
+    def _ask_one(self, question: BatchQuestion) -> Reply:
         return ask(self._ready.experts[question.expert], self._ready.data, question)
 
     def _in_flight(self, i: int) -> int:
@@ -413,7 +413,7 @@ class Run:
     def _check_answered(self) -> None:
         """Reject a run without a single answer."""
         failures = [run.reason for run in self.experts if run.reason]
-        if failures and not any(map(self._kept.has_answers, self._panel.names)):
+        if failures and not any(map(self._file.has_answers, self._panel.names)):
             raise ExpertError(
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )
@@ -425,7 +425,7 @@ class Run:
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = run.wanted - int(np.count_nonzero(self._labels(i) != NOT_ASKED))
             run.lost = 0 < run.wanted == run.missing or self._failures_in_a_row[i] >= self._most_failures(i)
-            note = self._kept.note(run.name)
+            note = self._file.note(run.name)
             if not run.reason and note:
                 run.reason = f"expert {run.name!r} {note}"
         return self.experts
@@ -440,7 +440,7 @@ class Run:
             self.experts,
             self._items * len(self._panel),
             bool(soft),
-            self._kept.path or Path(),
+            self._file.path or Path(),
             self._panel.without(*away) if away else None,
             plain if soft else (),
             self.over_budget,

@@ -60,7 +60,7 @@ class Asking:
         if self.budget is not None and not self.budget >= 0:
             raise InputError(f"budget must be 0 or more, not {self.budget:g}")
 
-    def opened(self, panel: Panel | str | os.PathLike[str]) -> tuple[Panel, Path]:
+    def open_panel(self, panel: Panel | str | os.PathLike[str]) -> tuple[Panel, Path]:
         """Return the panel, and the folder in which the paths of its models start."""
         if isinstance(panel, Panel):
             return panel, Path(self.models or ".")

@@ -32,7 +32,7 @@ def _gives_probabilities(classifier: PanelClassifier) -> bool:
     trained = [
         model for model in getattr(classifier, "experts_", ()) if not isinstance(model, training.OneClass)
     ]
-    models = trained or inputs.listed(classifier.estimator)
+    models = trained or inputs.as_list(classifier.estimator)
     if any(hasattr(model, "predict_proba") for model in models):
         return True
     raise AttributeError(f"no expert of this {type(classifier).__name__} has predict_proba")
@@ -43,7 +43,7 @@ def _is_size(size: Any) -> bool:
     if size is None or isinstance(size, str):
         return size is None or size == sizing.AUTO
     sizes = list(size) if isinstance(size, Sequence | np.ndarray) else [size]
-    return bool(sizes) and all(isinstance(one, Integral) and not isinstance(one, bool) for one in sizes)
+    return bool(sizes) and all(isinstance(value, Integral) and not isinstance(value, bool) for value in sizes)
 
 
 def _check_decoder(decoder: Any) -> None:
@@ -154,14 +154,14 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         """
         self._check_parameters()
         X, y = inputs.training_data(self, X, y)
-        estimators = inputs.listed(self.estimator)
+        estimators = inputs.as_list(self.estimator)
         weight = inputs.weights(estimators, X, sample_weight)
         self.classes_, index = np.unique(y, return_inverse=True)
         random = None if self.random_state is None else check_random_state(self.random_state)
         seed = 0 if random is None else int(random.randint(2**31 - 1))
         size: Any = self.size
         if size == sizing.AUTO:
-            self.size_report_ = sizing.chosen_size(self, X, y, weight)
+            self.size_report_ = sizing.choose_size(self, X, y, weight)
             size = self.size_report_.size
         self.panel_ = self._panel(size, seed)
         seeds = None if random is None else random.randint(2**31 - 1, size=len(self.panel_)).tolist()
@@ -178,7 +178,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         return self
 
     def _check_parameters(self) -> None:
-        models = inputs.listed(self.estimator)
+        models = inputs.as_list(self.estimator)
         for model in models:
             if not hasattr(model, "fit") or not hasattr(model, "predict"):
                 raise InputError(
@@ -198,8 +198,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def _panel(self, size: int | Sequence[int] | None, seed: int) -> Panel:
         if self.panel is None:
-            return training.designed(self.classes_, size, self.redundancy, self.method, seed)
-        panel = training.matched(self.panel, self.classes_)
+            return training.design_panel(self.classes_, size, self.redundancy, self.method, seed)
+        panel = training.match_classes(self.panel, self.classes_)
         warning = training.uncovered_warning(panel)
         if warning:
             warnings.warn(warning, stacklevel=3)
@@ -229,7 +229,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         _check_decoder(decoder)
         self = cls(models, panel=panel, decoder=decoder)
         self.classes_ = inputs.class_array(panel.classes)
-        self.panel_ = training.matched(panel, self.classes_)
+        self.panel_ = training.match_classes(panel, self.classes_)
         self.experts_ = models
         self._fitted = FittedPanel.of(self.panel_, models, self.classes_, decoder)
         return self
@@ -254,24 +254,24 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         Experts that know a single class are not asked. With `probabilities`, the votes carry what each expert
         gives to the classes it knows.
         """
-        with self._checked(X) as X:
+        with self._check_items(X) as X:
             return self._fitted.votes(X, probabilities)
 
     def predict(self, X: Any) -> Array:
         """Return the class of every item: the one with the highest score (:meth:`decision_function`)."""
-        with self._checked(X) as X:
+        with self._check_items(X) as X:
             return self.classes_[self._fitted.labels(X)]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of every class (items x classes): the softmax of the score."""
-        with self._checked(X) as X:
+        with self._check_items(X) as X:
             return self._fitted.probabilities(X)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of :meth:`predict_proba`."""
-        with self._checked(X) as checked:
+        with self._check_items(X) as checked:
             alone = self._fitted.alone
             if alone is not None and alone.model.has("predict_log_proba"):
                 return np.asarray(alone.model.estimator.predict_log_proba(checked))
@@ -286,11 +286,11 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         N_k of the d_k experts who know class k vote for it. With ``decoder="authority"`` it counts votes, and
         the experts' confidence decides between classes with equally many.
         """
-        with self._checked(X) as X:
+        with self._check_items(X) as X:
             return self._fitted.decision(X)
 
     @contextmanager
-    def _checked(self, X: Any) -> Iterator[Any]:
+    def _check_items(self, X: Any) -> Iterator[Any]:
         """Check items once, so that the experts need not; give them as the experts take them."""
         check_is_fitted(self)
         X = inputs.new_data(self, X)
@@ -301,4 +301,4 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        return inputs.tags(tags, inputs.listed(self.estimator))
+        return inputs.tags(tags, inputs.as_list(self.estimator))

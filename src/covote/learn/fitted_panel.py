@@ -63,7 +63,7 @@ class FittedExpert:
 
     def votes(self, X: Any) -> NDArray[np.intp]:
         """Return the class index of each answer."""
-        answers = self._asked(self.model.labels, X)
+        answers = self._ask(self.model.labels, X)
         place: NDArray[np.intp] = np.minimum(np.searchsorted(self.labels, answers), len(self.labels) - 1)
         wrong = self.labels[place] != answers
         if np.any(wrong):
@@ -77,7 +77,7 @@ class FittedExpert:
 
     def scores(self, X: Any, method: str) -> NDArray[np.float64]:
         """Return (items x members) the scores of this kind."""
-        table: NDArray[np.float64] = self._asked(lambda X: self.model.scores(X, method), X)
+        table: NDArray[np.float64] = self._ask(lambda X: self.model.scores(X, method), X)
         return table[:, self.order]
 
     def probabilities(self, X: Any, votes: Array) -> NDArray[np.float64]:
@@ -88,13 +88,13 @@ class FittedExpert:
         if self.model.has("predict_proba"):
             return self.scores(X, "predict_proba")
         if self.model.has("decision_function"):
-            score = self._asked(lambda X: self.model.scores(X, "decision_function"), X)
+            score = self._ask(lambda X: self.model.scores(X, "decision_function"), X)
             if score.shape[1] == len(self.members):  # not so in one-versus-one
                 score = np.exp(score - score.max(axis=1, keepdims=True))[:, self.order]
                 return np.asarray(score / score.sum(axis=1, keepdims=True))
         return np.asarray(votes[:, None] == self.members, dtype=np.float64)
 
-    def _asked(self, ask: Callable[[Any], Any], X: Any) -> Any:
+    def _ask(self, ask: Callable[[Any], Any], X: Any) -> Any:
         try:
             return ask(X)
         except Exception as error:
@@ -182,7 +182,7 @@ class FittedPanel:
 
     def score(self, X: Any) -> NDArray[np.float64]:
         """Return (items x classes) the score of every class; the label has the highest."""
-        return np.concatenate([self._scored(part, self.votes(part)) for part in self._parts(X)])
+        return np.concatenate([self._score_part(part, self.votes(part)) for part in self._parts(X)])
 
     def _parts(self, X: Any) -> Iterator[Any]:
         """Yield the items in parts whose votes fit into memory."""
@@ -190,7 +190,7 @@ class FittedPanel:
         for start in range(0, max(items, 1), size):
             yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
 
-    def _scored(self, X: Any, votes: Votes) -> NDArray[np.float64]:
+    def _score_part(self, X: Any, votes: Votes) -> NDArray[np.float64]:
         if self.decoder == AUTHORITY:
             return vote_score(votes, self._confidence(X, votes), self.panel)
         return fused_score(self._with_probabilities(X, votes))
@@ -209,7 +209,7 @@ class FittedPanel:
         index: Array = whole.argmax(axis=1)
         rest = np.flatnonzero(whole.sum(axis=1) != 1)
         if len(rest):
-            index[rest] = self._scored(inputs.take(X, rest), votes.subset(rest)).argmax(axis=1)
+            index[rest] = self._score_part(inputs.take(X, rest), votes.subset(rest)).argmax(axis=1)
         return index
 
     def decision(self, X: Any) -> NDArray[np.float64]:
@@ -262,7 +262,7 @@ def fused_score(votes: Votes) -> NDArray[np.float64]:
     """
     panel = votes.panel
     share = _counts(votes) / _authorities(panel)
-    score = np.log(np.maximum(_coupled(votes), FLOOR)) + WEIGHT * share
+    score = np.log(np.maximum(_couple_experts(votes), FLOOR)) + WEIGHT * share
     score[:, ~panel.knows.any(axis=0)] = np.log(FLOOR) - WEIGHT
     rows, agreed = np.nonzero(share == 1)
     alone = np.bincount(rows, minlength=len(share))[rows] == 1
@@ -273,7 +273,7 @@ def fused_score(votes: Votes) -> NDArray[np.float64]:
     return np.asarray(score)
 
 
-def _coupled(votes: Votes) -> NDArray[np.float64]:
+def _couple_experts(votes: Votes) -> NDArray[np.float64]:
     """Return (items x classes) what the probabilities of all experts say together."""
     panel = votes.panel
     items, experts, last = len(votes), len(panel), np.cumsum(panel.sizes)
@@ -300,12 +300,12 @@ def vote_score(votes: Votes, sure: Array, panel: Panel) -> NDArray[np.float64]:
     most = int(known.max())
     shares = np.unique(np.concatenate([np.arange(d + 1) / d for d in set(known.tolist())]))
     step = float(np.diff(shares).min() * most)
-    score = _counts(votes) * most / known + step * _squashed(most * sure) / 3
+    score = _counts(votes) * most / known + step * _squash(most * sure) / 3
     score[:, ~panel.knows.any(axis=0)] = -1
     return np.asarray(score)
 
 
-def _squashed(value: Array) -> Array:
+def _squash(value: Array) -> Array:
     """Return values between -1 and 1 in the same order, as OneVsOneClassifier does."""
     return np.asarray(value / (np.abs(value) + 1))
 

@@ -121,7 +121,7 @@ def take(X: Any, rows: NDArray[Any]) -> Any:
 # Estimators, their tags and their weights, as scikit-learn passes them around
 
 
-def listed(estimator: Any) -> list[Any]:
+def as_list(estimator: Any) -> list[Any]:
     """Return one estimator or several as a list."""
     return list(estimator) if isinstance(estimator, list | tuple) else [estimator]
 
@@ -130,9 +130,9 @@ def weights(estimators: Sequence[Any], X: Any, sample_weight: Any) -> NDArray[An
     """Return the weight of each item, if there are weights and all estimators take them."""
     if sample_weight is None:
         return None
-    for one in estimators:
-        if not has_fit_parameter(one, "sample_weight"):
-            raise InputError(f"{type(one).__name__} takes no sample_weight; leave it out")
+    for estimator in estimators:
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise InputError(f"{type(estimator).__name__} takes no sample_weight; leave it out")
     weight = np.full(count(X), sample_weight) if isinstance(sample_weight, Number) else sample_weight
     weight = check_array(weight, ensure_2d=False, dtype=[np.float64, np.float32], input_name="sample_weight")
     if weight.shape != (count(X),):
@@ -144,7 +144,7 @@ def weights(estimators: Sequence[Any], X: Any, sample_weight: Any) -> NDArray[An
 
 def tags(own: Any, estimators: Sequence[Any]) -> Any:
     """Return tags that promise no more than all estimators keep."""
-    every = [get_tags(one) for one in estimators if hasattr(one, "__sklearn_tags__")]
+    every = [get_tags(estimator) for estimator in estimators if hasattr(estimator, "__sklearn_tags__")]
     if not every:
         return own
     kept, first = own.input_tags, every[0].input_tags

@@ -71,7 +71,7 @@ def candidate_sizes(classes: int) -> list[int]:
     return sorted({min(2, classes), default_size(classes), max(2, classes // 2), classes} - {0, 1})
 
 
-def chosen_size(classifier: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] | None) -> SizeReport:
+def choose_size(classifier: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] | None) -> SizeReport:
     """Return the size with the best cross-validated accuracy; of equally good ones, the cheapest to fit.
 
     Sizes that the first round does not rule out are tried again in other folds: one round depends too much
@@ -103,10 +103,10 @@ def chosen_size(classifier: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] |
         rows = int((panels[size].knows.sum(axis=0) * counts).sum())
         mean, error = float(np.mean(accuracy[size])), _standard_error(np.array(accuracy[size]))
         candidates.append(SizeScore(size, len(panels[size]), mean, error, len(accuracy[size]), rows))
-    good = [one for one in candidates if one.size in left]
-    best = max(good, key=lambda one: one.accuracy)
-    equal = [one for one in good if one.accuracy >= best.accuracy - _EQUAL]
-    cheapest = min(equal, key=lambda one: (one.rows, one.size))
+    good = [candidate for candidate in candidates if candidate.size in left]
+    best = max(good, key=lambda candidate: candidate.accuracy)
+    equal = [candidate for candidate in good if candidate.accuracy >= best.accuracy - _EQUAL]
+    cheapest = min(equal, key=lambda candidate: (candidate.rows, candidate.size))
     reason = f"size {best.size} has the best accuracy, {best.accuracy:.1%}"
     if cheapest is not best:
         reason += (

@@ -45,7 +45,7 @@ def names_of(classes: NDArray[Any]) -> tuple[Name, ...]:
     return tuple(map(repr, plain))
 
 
-def designed(
+def design_panel(
     classes: NDArray[Any], size: int | Sequence[int] | None, redundancy: int, method: str, seed: int
 ) -> Panel:
     """Return a panel for the classes."""
@@ -57,7 +57,7 @@ def designed(
     elif isinstance(size, int | np.integer):
         wanted = int(size)
     else:
-        wanted = tuple(int(one) for one in size)
+        wanted = tuple(map(int, size))
     if np.max(wanted) > len(names):
         raise InputError(
             f"size={size} is more than the {len(names)} classes in y; with size={len(names)} there is one "
@@ -74,7 +74,7 @@ def _design(classes: int, size: int | tuple[int, ...], redundancy: int, method: 
     return design(classes, capacity, redundancy=redundancy, method=method, effort="fast", seed=seed)
 
 
-def matched(panel: Panel, classes: NDArray[Any]) -> Panel:
+def match_classes(panel: Panel, classes: NDArray[Any]) -> Panel:
     """Return the panel with its classes as they were seen: sorted, and without those that were not.
 
     Experts that know none of the seen classes are left out: there is nothing to train them on.
@@ -157,8 +157,8 @@ class ClassRows(NamedTuple):
 def clones(panel: Panel, estimators: Sequence[Any], seeds: Sequence[int] | None) -> Iterator[Any]:
     """Yield a model to train per expert; expert i gets estimator i, which begins again after the last one."""
     for i, size in enumerate(panel.sizes.tolist()):
-        one = estimators[i % len(estimators)]
-        yield OneClass() if size == 1 else seeded(one, None if seeds is None else seeds[i])
+        estimator = estimators[i % len(estimators)]
+        yield OneClass() if size == 1 else clone_with_seed(estimator, None if seeds is None else seeds[i])
 
 
 def fit_expert(
@@ -173,7 +173,7 @@ def fit_expert(
         raise
 
 
-def seeded(estimator: Any, seed: int | None) -> Any:
+def clone_with_seed(estimator: Any, seed: int | None) -> Any:
     """Return a clone; with a seed, every `random_state` that was left at None gets one of its own."""
     model = clone(estimator)
     if seed is not None:

@@ -37,7 +37,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def taken(batch: Batch, rows: Any) -> Batch:
+def take(batch: Batch, rows: Any) -> Batch:
     """Return some items of a batch: a slice, positions or a mask."""
     if isinstance(batch, Mapping):
         return {name: column[rows] for name, column in batch.items()}
@@ -52,10 +52,10 @@ def chunks(batch: Batch, rows: int | None) -> Iterator[Batch]:
         yield batch
         return
     for start in range(0, count, rows):
-        yield taken(batch, slice(start, start + rows))
+        yield take(batch, slice(start, start + rows))
 
 
-def selected(batch: Batch, columns: Sequence[str] | None) -> Batch:
+def select(batch: Batch, columns: Sequence[str] | None) -> Batch:
     """Return only these columns of a table."""
     if columns is None:
         return batch
@@ -100,12 +100,12 @@ def arrays_for(batch: Batch, names: Sequence[str]) -> list[NDArray[Any]]:
         raise ExpertError(
             f"takes several inputs ({', '.join(names)}), but the data have no columns with these names"
         )
-    columns = selected(batch, names)
+    columns = select(batch, names)
     assert isinstance(columns, Mapping)
     return [columns[name] for name in names]
 
 
-def pictured(batch: Batch, channels: str, scale: float) -> Batch:
+def prepare_images(batch: Batch, channels: str, scale: float) -> Batch:
     """Return images with their channels first, if asked, and their values times `scale`, if that is not 1."""
     if channels == "last" and scale == 1:
         return batch

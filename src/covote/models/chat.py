@@ -133,7 +133,7 @@ class Chat:
     def __call__(self, batch: Batch) -> ModelAnswers:
         """Ask about every item of a batch, one after another."""
         group = REQUESTS.get(None) or RequestGroup()
-        return joined([self.asked(group, row) for row in rows_of(batch)])
+        return join_answers([self.ask_about(group, row) for row in rows_of(batch)])
 
     def request(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the call about an item as batch services take it: method, path and content."""
@@ -153,13 +153,13 @@ class Chat:
         tokens_in = round(len(self.options.question(row)) / _LETTERS)
         return Usage(1, tokens_in, _ANSWER, self.price(tokens_in, _ANSWER))
 
-    def asked(self, group: RequestGroup, row: Mapping[str, Any]) -> ModelAnswers:
+    def ask_about(self, group: RequestGroup, row: Mapping[str, Any]) -> ModelAnswers:
         """Ask about one item."""
         # If the answer is not an option, the mistake is quoted in one more call.
         messages = [{"role": "user", "content": self.options.question(row)}]
         used, wrong = Usage(), ""
         for _ in range(2):
-            text, continuations, cost = self._sent(group, messages)
+            text, continuations, cost = self._send(group, messages)
             used = used.plus(cost)
             option = self.options.chosen(text)
             if option is not None:
@@ -213,7 +213,7 @@ class Chat:
             ) from error
         return text, continuations, Usage(1, *used, self.price(*used))
 
-    def _sent(
+    def _send(
         self, group: RequestGroup, messages: list[dict[str, str]]
     ) -> tuple[str, TokenProbabilities, Usage]:
         """Return what the server said: a text, its tokens, and what that cost."""
@@ -226,7 +226,7 @@ class Chat:
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
                 self._constrain = "none"  # it does not know schemas
-                return self._sent(group, messages)
+                return self._send(group, messages)
             raise
         return self._read(found, "logprobs" in body)
 
@@ -242,7 +242,7 @@ def rows_of(batch: Batch) -> list[dict[str, Any]]:
     return [{name: column[n] for name, column in batch.items()} for n in range(size(batch))]
 
 
-def joined(parts: list[ModelAnswers]) -> ModelAnswers:
+def join_answers(parts: list[ModelAnswers]) -> ModelAnswers:
     """Return the answers to several items as one."""
     if len(parts) == 1:
         return parts[0]

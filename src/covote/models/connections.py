@@ -115,7 +115,7 @@ class Connections:
         self._server = without_password(f"{parts.scheme}://{parts.netloc}")
         self._timeout, self._retries = timeout, retries
         self._secrets: list[str] = []
-        self._authorization = self._authorized(parts.username, parts.password, key)
+        self._authorization = self._authorization_of(parts.username, parts.password, key)
         self._idle: list[http.client.HTTPConnection] = []
         weakref.finalize(self, _close, self._idle)
 
@@ -127,8 +127,8 @@ class Connections:
             if number:
                 group.pause(_pause(number, wanted))
             if group.over:
-                raise ExpertError(f"on {self._server} took too long to answer")
-            status, content, failure, wanted = self._sent(group, method, path, data)
+                raise ExpertError(f"on {self._server} was not waited for any longer: the run was stopped")
+            status, content, failure, wanted = self._send(group, method, path, data)
             if status == 200:
                 try:
                     return json.loads(content)
@@ -140,7 +140,7 @@ class Connections:
         passes = status in _PASSING or (status == 0 and not failure.startswith(_NOT_THERE))
         raise (OutageError if passes else ExpertError)(f"on {self._server} {failure}{tries}")
 
-    def _sent(
+    def _send(
         self, group: RequestGroup, method: str, path: str, data: bytes | None
     ) -> tuple[int, bytes, str, str | None]:
         """Return (status, content, what went wrong, when to come again); status 0 if there was no answer."""
@@ -169,7 +169,7 @@ class Connections:
             connection.close()
             if used and isinstance(error, ConnectionError) and not group.over:
                 # The server has closed it since the last answer: that says nothing about this request.
-                return self._sent(group, method, path, data)
+                return self._send(group, method, path, data)
             return 0, b"", self._reason(error), None
         except ValueError:  # what http.client makes of a chunk of negative length
             connection.close()
@@ -189,7 +189,7 @@ class Connections:
         failure = f"answered {method} {path} with status {answer.status}{detail and ': ' + detail}"
         return answer.status, content, failure, answer.headers.get("Retry-After")
 
-    def _authorized(self, user: str | None, password: str | None, key: str | None) -> str | None:
+    def _authorization_of(self, user: str | None, password: str | None, key: str | None) -> str | None:
         """Return what proves who asks: a key, or the name and the password that the address has."""
         if key is not None:
             if user is not None:

@@ -118,8 +118,8 @@ def running_code(models: Iterable[Any]) -> list[str]:
     return found
 
 
-def redacted(model: Any) -> Any:
+def redact(model: Any) -> Any:
     """Return what a panel says about a model as people may see it: without passwords."""
     if isinstance(model, Mapping):
-        return {**model, "use": redacted(model.get("use"))}
+        return {**model, "use": redact(model.get("use"))}
     return without_password(model) if isinstance(model, str) else model

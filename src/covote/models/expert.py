@@ -10,8 +10,8 @@ from typing import Any
 
 from covote.arguments import naming, some_of
 from covote.errors import CovoteError, ExpertError, InputError
-from covote.models.batches import Batch, chunks, pictured, read_only, selected, size
-from covote.models.chat import joined
+from covote.models.batches import Batch, chunks, prepare_images, read_only, select, size
+from covote.models.chat import join_answers
 from covote.models.entries import entry
 from covote.models.function import Function
 from covote.models.kind import COMMON, Model, Setting, check_values
@@ -64,8 +64,8 @@ class ModelExpert:
     def answer(self, batch: Batch) -> ModelAnswers:
         """Ask the model about a batch, and translate its answers into the words of the panel."""
         try:
-            wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
-            return joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
+            wanted = read_only(prepare_images(select(batch, self.columns), self.channels, self.scale))
+            return join_answers([self._ask(piece) for piece in chunks(wanted, self.batch)])
         except ExpertError as error:
             raise type(error)(f"expert {self.name!r} {error}") from error
         except CovoteError:
@@ -95,7 +95,7 @@ class ModelExpert:
                 'classes mean with labels = { theirs = "ours" }'
             )
 
-    def _answered(self, batch: Batch) -> ModelAnswers:
+    def _ask(self, batch: Batch) -> ModelAnswers:
         output = self.model(batch)
         if isinstance(output, ModelAnswers):  # a chat expert speaks in the words of the panel
             return output

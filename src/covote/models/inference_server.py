@@ -71,15 +71,15 @@ class Server:
         if self._inputs is None:
             inputs = _nodes(self._connections.json(group, "GET", self._path), "inputs")
             self._inputs = [node for node in inputs if self._input in (None, node.get("name"))]
-        return np.concatenate([self._asked(group, piece) for piece in chunks(batch, self._batch)])
+        return np.concatenate([self._ask_piece(group, piece) for piece in chunks(batch, self._batch)])
 
-    def _asked(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
+    def _ask_piece(self, group: RequestGroup, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}
         response = self._connections.json(group, "POST", f"{self._path}/infer", body)
         outputs = _nodes(response, "outputs")
         if not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")
-        found = _array(self._chosen(outputs))
+        found = _array(self._choose_output(outputs))
         if found.ndim == 0 or len(found) != size(batch):
             # Counted here: what one request has too many could make up for what another has too few.
             raise ExpertError(f"gave answers of shape {found.shape} to a request with {size(batch)} items")
@@ -91,7 +91,7 @@ class Server:
         arrays = arrays_for(batch, [str(node["name"]) for node in nodes])
         return [_tensor(array, node) for array, node in zip(arrays, nodes, strict=True)]
 
-    def _chosen(self, outputs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _choose_output(self, outputs: list[dict[str, Any]]) -> dict[str, Any]:
         names = [str(node.get("name")) for node in outputs]
         if self._output is not None:
             if self._output not in names:

@@ -36,7 +36,7 @@ def _is_number(value: Any) -> bool:
 def _are(kinds: Any) -> Callable[[Any], bool]:
     def accepts(value: Any) -> bool:
         return isinstance(value, list | tuple) and all(
-            isinstance(one, kinds) and not isinstance(one, bool) for one in value
+            isinstance(entry, kinds) and not isinstance(entry, bool) for entry in value
         )
 
     return accepts

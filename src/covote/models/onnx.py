@@ -54,9 +54,9 @@ class Onnx:
         self._session, self._timeout = session, timeout
         self._inputs = [Input(node.name, node.type, tuple(node.shape or ())) for node in session.get_inputs()]
         if classes is None:
-            classes = _written_classes(session.get_modelmeta().custom_metadata_map.get("classes"))
+            classes = _classes_in(session.get_modelmeta().custom_metadata_map.get("classes"))
         self.classes = tuple(classes) if classes is not None else None
-        self._wanted = [_chosen(session.get_outputs(), output, classes is not None)]
+        self._wanted = [_choose_output(session.get_outputs(), output, classes is not None)]
         first = self._inputs[0].shape[0] if self._inputs and self._inputs[0].shape else None
         self._rows = first if isinstance(first, int) and first > 0 else None
 
@@ -87,10 +87,10 @@ class Onnx:
 
     def _arrays(self, batch: Batch) -> list[NDArray[Any]]:
         arrays = arrays_for(batch, [node.name for node in self._inputs])
-        return [_as(array, node) for array, node in zip(arrays, self._inputs, strict=True)]
+        return [_fit_input(array, node) for array, node in zip(arrays, self._inputs, strict=True)]
 
 
-def _as(array: NDArray[Any], node: Input) -> NDArray[Any]:
+def _fit_input(array: NDArray[Any], node: Input) -> NDArray[Any]:
     """Return an array of the type and the rank that an input has."""
     kind = _TYPES.get(node.type)
     if kind is None:
@@ -101,7 +101,7 @@ def _as(array: NDArray[Any], node: Input) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype=kind)
 
 
-def _chosen(outputs: Sequence[Any], wanted: str | None, named: bool) -> str:
+def _choose_output(outputs: Sequence[Any], wanted: str | None, named: bool) -> str:
     names = [node.name for node in outputs]
     if wanted is not None:
         if wanted not in names:
@@ -118,7 +118,7 @@ def _chosen(outputs: Sequence[Any], wanted: str | None, named: bool) -> str:
     )
 
 
-def _written_classes(text: str | None) -> list[Any] | None:
+def _classes_in(text: str | None) -> list[Any] | None:
     if not text:
         return None
     try:

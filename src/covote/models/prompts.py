@@ -121,14 +121,14 @@ class Options:
         found: TokenProbabilities = {}
         text = ""
         for token in tokens:
-            spelled = _spelled(text, token)
-            tops = [one for one in token.get("top_logprobs") or () if one["logprob"] == one["logprob"]]
+            spelled = _spell(text, token)
+            tops = [top for top in token.get("top_logprobs") or () if top["logprob"] == top["logprob"]]
             if spelled != text and tops:  # a mark in front of the answer does not count
                 following = found.setdefault(text, {spelled: math.exp(token["logprob"])})
-                for one in tops:
-                    other = _spelled(text, one)
-                    if other != text and one["token"] != token["token"]:
-                        following[other] = following.get(other, 0.0) + math.exp(one["logprob"])
+                for top in tops:
+                    other = _spell(text, top)
+                    if other != text and top["token"] != token["token"]:
+                        following[other] = following.get(other, 0.0) + math.exp(top["logprob"])
             text = spelled
         return found | {text: found.get(text, {})} if found else found
 
@@ -191,7 +191,7 @@ def _whole(
     return found
 
 
-def _spelled(text: str, token: Mapping[str, Any]) -> str:
+def _spell(text: str, token: Mapping[str, Any]) -> str:
     """Return a text and a token together; a token without text ends a turn, which reads as a quote."""
     piece = str(token["token"]).casefold() or '"'
     return (text + piece).lstrip(_AROUND)
@@ -206,13 +206,14 @@ def from_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray
     return label, probability[:, :-1].astype(np.float32)
 
 
-def calibrated(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+def calibrate_scores(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return log-probabilities (items x options) less those that each option has on average over the items.
 
     H. Zhou, X. Wan, L. Proleev, D. Mincu, J. Chen, K. Heller and S. Roy (2024), "Batch calibration", ICLR: a
     model likes some options whatever the item is, so each probability is divided by its mean over the items.
 
-    >>> np.exp(calibrated(np.log(np.array([[0.9, 0.1], [0.7, 0.3]], dtype=np.float32)))).round(3).tolist()
+    >>> scores = np.log(np.array([[0.9, 0.1], [0.7, 0.3]], dtype=np.float32))
+    >>> np.exp(calibrate_scores(scores)).round(3).tolist()
     [[1.125, 0.5], [0.875, 1.5]]
     """
     baseline = np.log(np.exp(scores, dtype=np.float64).mean(axis=0, keepdims=True))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, InputError
-from covote.models.batches import Batch, matrix, selected
+from covote.models.batches import Batch, matrix, select
 from covote.models.kind import Kind, Setting
 
 
@@ -44,7 +44,7 @@ class Scikit:
         if names is None or not isinstance(batch, Mapping):
             rows: Any = matrix(batch)
         else:
-            rows = _frame(selected(batch, [str(name) for name in names]))
+            rows = _frame(select(batch, [str(name) for name in names]))
         soft = self.has("predict_proba")
         return self.estimator.predict_proba(rows) if soft else self.estimator.predict(rows)
 

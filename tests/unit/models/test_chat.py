@@ -13,7 +13,7 @@ import pytest
 
 from covote.errors import ExpertError, InputError
 from covote.models import NO_ANSWER, open_expert
-from covote.models.prompts import NONE, Options, calibrated, from_scores
+from covote.models.prompts import NONE, Options, calibrate_scores, from_scores
 from covote.votes import NONE_OF_MINE
 from tests.chat_stub import Stub
 
@@ -352,7 +352,7 @@ def test_calibration_takes_away_what_an_option_gets_whatever_the_item_is():
     liking = np.array([0.0, 3.0, -1.0, -2.0])  # of the model for each option
     scores = (2.0 * np.eye(4)[truth] + liking + rng.normal(0, 0.3, (200, 4))).astype(np.float32)
     raw, _ = from_scores(scores)
-    fair, chances = from_scores(calibrated(scores))
+    fair, chances = from_scores(calibrate_scores(scores))
     assert np.mean(raw == truth) < 0.5
     assert np.mean(fair == truth) > 0.95
     assert chances.shape == (200, 3)
@@ -363,7 +363,7 @@ def test_a_few_scores_that_are_far_too_low_do_not_make_an_option_likely():
     truth = rng.integers(0, 3, 200)
     scores = (3.0 * np.eye(4)[truth] + rng.normal(0, 0.3, (200, 4))).astype(np.float32)
     scores[:20, 3] -= 200.0  # followed to the end, token by token
-    fair, _ = from_scores(calibrated(scores))
+    fair, _ = from_scores(calibrate_scores(scores))
     assert np.mean(fair == truth) > 0.95
 
 
