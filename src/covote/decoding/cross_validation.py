@@ -6,16 +6,18 @@ from the item's other answers:
 
     P(v) = sum over classes k of softmax(S without the answer)_k P_i(v|k)
 
-The choice with the higher mean logarithm is taken: first whose habits wrong answers follow. Then, if there
-are habits, the temperature at which the answers are predicted best: 1 if mistakes are independent, more if
-experts make the same ones. If habits are not the experts' own, whether classes differ in size. Then, whether
-experts answer mostly what they know. The last two must gain GAIN per answer.
+The choice with the higher mean logarithm is taken: first whose habits wrong answers follow, then whether
+experts answer mostly what they know; if so, the models learn again with this, and both are chosen again. If
+there are habits, the temperature at which the answers are predicted best: 1 if mistakes are independent,
+more if experts make the same ones. If habits are not the experts' own, whether classes differ in size.
+Readiness and sizes must gain GAIN per answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,12 @@ Array = NDArray[Any]
 GAIN = 0.01
 """By how much an answer must be better predicted, on average, before sizes or who answered count."""
 
+INDEPENDENT = 1.35
+"""Below this temperature, the mistakes of experts with habits of their own count as independent."""
+
+SEVERAL = 2.5
+"""If fewer authorities answer an item, on average, temperature 1 must gain GAIN per answer to show this."""
+
 ROUNDS = 3
 """How often the model is learned, first from the vote."""
 
@@ -47,39 +55,53 @@ def choose(weights: LearnedWeights, sample: RowSample) -> LearnedWeights:
     found = HeldOut.empty()
     found.authorities[:] = authorities(sample.votes(panel))
     found.answers[0] = (sample.count * np.diff(sample.rows.indptr)).sum()
-    depth = found.authorities[0] / max(found.authorities[1], 1)
-    start = replace(weights, curves=None, choice=Choice(authorities=max(float(depth), 1.0)))
 
     def total() -> HeldOut:
         return found if before is None else found.plus(before)
 
+    every, there = total().authorities
+    depth = max(float(every / max(there, 1)), 1.0)
+    choice = Choice(authorities=depth)
+
     def gains_enough(gain: Any) -> bool:
         return bool(gain > GAIN * UNIT * max(total().answers[0], 1))
 
-    models = []
-    for row, habits in enumerate(HABITS):
-        now = replace(start, choice=replace(start.choice, habits=habits))
-        models.append([fitted(now, half, first) for half, first in zip(halves, by_vote, strict=True)])
-        # Every answer counts in full here, so that no kind of habits is held back.
-        full = [replace(one, choice=replace(one.choice, temperature=1.0)) for one in models[row]]
-        found.habits[row] = predicted(full, halves, [Trial()])[0]
-    best = int(total().habits.argmax())
-    chosen = models[best]
-    choice = chosen[0].choice
+    def fit(choice: Choice) -> list[LearnedWeights]:
+        start = replace(weights, curves=None, choice=choice)
+        return [fitted(start, half, first) for half, first in zip(halves, by_vote, strict=True)]
+
+    for _ in range(2):
+        models = [fit(replace(choice, habits=habits)) for habits in HABITS]
+        for row, pair in enumerate(models):
+            # Every answer counts in full here, so that no kind of habits is held back.
+            full = [replace(one, choice=replace(one.choice, temperature=1.0)) for one in pair]
+            found.habits[row] = predicted(full, halves, [choice])[0, 0]
+        best = int(total().habits.argmax())
+        choice, chosen = replace(choice, habits=HABITS[best]), models[best]
+        if weights.selects.sum() > 1 and not panel.knows.all():
+            found.readiness[best] = predicted(
+                chosen, halves, [replace(choice, readiness=g) for g in READINESS]
+            )[:, 0]
+            gains = total().readiness[best] - total().readiness[best, 0]
+            answers_known = gains_enough(gains.max())
+            choice = replace(choice, readiness=READINESS[int(gains.argmax())] if answers_known else 0.0)
+        if not choice.readiness:
+            break
     if choice.habits != "none" and not panel.knows.all():
-        found.temperatures[best] = predicted(chosen, halves, [Trial(t) for t in TEMPERATURES])
-        choice = replace(choice, temperature=best_temperature(total().temperatures[best]))
+        found.temperatures[best] = predicted(chosen, halves, [choice], TEMPERATURES)[0]
+        likelihood = total().temperatures[best]
+        choice = replace(choice, temperature=best_temperature(likelihood))
+        if choice.habits == "own":
+            seen = depth >= SEVERAL or gains_enough(likelihood[0] - likelihood[1])
+            least = 1.0 if seen else float(np.cbrt(depth))
+            independent = bool(seen and choice.temperature < INDEPENDENT)
+            choice = replace(choice, temperature=max(choice.temperature, least), independent=independent)
     if choice.habits != "own" and not _full_expert(panel):
-        without, with_sizes = predicted(chosen, halves, [Trial(), Trial(sizes=True)])
+        without, with_sizes = predicted(
+            chosen, halves, [replace(choice, sizes=sizes) for sizes in (False, True)]
+        )[:, 0]
         found.sizes[best] = with_sizes - without
         choice = replace(choice, sizes=gains_enough(total().sizes[best]))
-    if weights.selects.sum() > 1 and not panel.knows.all():
-        found.readiness[best] = predicted(chosen, halves, [Trial(readiness=g) for g in READINESS])
-        gains = total().readiness[best] - total().readiness[best, 0]
-        if gains_enough(gains.max()):
-            choice = replace(choice, readiness=READINESS[int(gains.argmax())])
-    every = total().authorities
-    choice = replace(choice, authorities=max(float(every[0] / max(every[1], 1)), 1.0))
     return replace(weights, statistics=replace(weights.statistics, held_out=total()), choice=choice)
 
 
@@ -115,29 +137,27 @@ def fitted(weights: LearnedWeights, votes: Votes, first: Statistics) -> LearnedW
     return found
 
 
-class Trial(NamedTuple):
-    """What is tried: a temperature, class sizes, and who answered."""
-
-    temperature: float = 1.0
-    sizes: bool = False
-    readiness: float = 0.0
-
-
-def predicted(models: list[LearnedWeights], halves: list[Votes], trials: list[Trial]) -> NDArray[np.int64]:
-    """Return the log-likelihood of the answers of both halves, for each trial, in whole units.
+def predicted(
+    models: list[LearnedWeights],
+    halves: list[Votes],
+    trials: Sequence[Choice],
+    temperatures: Sequence[float] = (1.0,),
+) -> NDArray[np.int64]:
+    """Return the log-likelihood of the answers of both halves, in whole units (trials x temperatures).
 
     The model of each half predicts the answers of the other.
     """
     pairs = zip(models, halves[::-1], strict=True)
-    found = [log_likelihoods(model, votes, trials) for model, votes in pairs]
+    found = [log_likelihoods(model, votes, trials, temperatures) for model, votes in pairs]
     return found[0] + found[1]
 
 
-def log_likelihoods(weights: LearnedWeights, votes: Votes, trials: list[Trial]) -> NDArray[np.int64]:
-    """Return the log-likelihood of all answers, each given the others of its item, for each trial."""
-    found, panel = np.zeros(len(trials), np.int64), weights.statistics.panel
-    choices = [replace(weights.choice, sizes=one.sizes, readiness=one.readiness) for one in trials]
-    variants = [replace(weights, choice=choice) for choice in choices]
+def log_likelihoods(
+    weights: LearnedWeights, votes: Votes, trials: Sequence[Choice], temperatures: Sequence[float]
+) -> NDArray[np.int64]:
+    """Return the log-likelihood of all answers, each given the others of its item (trials x temperatures)."""
+    found, panel = np.zeros((len(trials), len(temperatures)), np.int64), weights.statistics.panel
+    variants = [replace(weights, choice=trial) for trial in trials]
     for rows, _ in each_row(votes).pieces():
         cells, which = np.unique(rows.cell, return_inverse=True)
         table = weights.model.table
@@ -150,10 +170,14 @@ def log_likelihoods(weights: LearnedWeights, votes: Votes, trials: list[Trial]) 
         within, without, scale = weights.tempering(rows)
         score = (inside / within + outside / without) * scale
         own = table[which] * np.where(knows[which], (scale / within)[owner], (scale / without)[owner])
-        for place, (trial, variant) in enumerate(zip(trials, variants, strict=True)):
-            rest = np.where(heard[owner], (score + variant.evidence(rows))[owner] - own, float(NO_EVIDENCE))
-            likely = np.log((linear.posterior(rest, trial.temperature) * probability).sum(axis=1))
-            found[place] += int((np.rint(likely * UNIT).astype(np.int64) * rows.count[owner]).sum())
+        for row, variant in zip(found, variants, strict=True):
+            rest = (score + variant.evidence(rows))[owner] - own
+            rest[~heard[owner]] = NO_EVIDENCE
+            rest -= rest.max(axis=1)[:, None]
+            for place, temperature in enumerate(temperatures):
+                q = np.exp(rest * (1 / (UNIT * temperature)))
+                likely = np.log(np.einsum("nk,nk->n", q, probability) / q.sum(axis=1))
+                row[place] += int((np.rint(likely * UNIT).astype(np.int64) * rows.count[owner]).sum())
     return found
 
 

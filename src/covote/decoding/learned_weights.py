@@ -43,12 +43,6 @@ CAP = 1.25
 FEW = 5.0
 """With so many items of each class, or fewer, the temperature is twice as high."""
 
-INDEPENDENT = 1.35
-"""Below this temperature, the mistakes of experts with habits of their own count as independent."""
-
-SEVERAL = 2.5
-"""If fewer authorities answer an item, on average, nothing shows that their mistakes are independent."""
-
 FEWEST = 5
 """The fewest experts with probabilities of whom can be said that all are calibrated alike."""
 
@@ -66,7 +60,9 @@ class Choice:
     readiness
         How much more readily experts answer what they know, as the logarithm of odds (g).
     temperature
-        The divisor of scores at which held-out answers are predicted best: 1 if mistakes are independent.
+        The divisor of scores at which held-out answers are predicted best (t): 1 if mistakes are independent.
+    independent
+        Whether experts make independent mistakes by habits of their own; then it pays to learn on.
     authorities
         How many experts who know a class answered an item, on average, if any did (D).
     """
@@ -75,6 +71,7 @@ class Choice:
     sizes: bool = False
     readiness: float = 0.0
     temperature: float = 2.0
+    independent: bool = False
     authorities: float = 1.0
 
 
@@ -120,22 +117,9 @@ class LearnedWeights:
         return sample_size(self.items, answers, len(panel.classes)) / max(self.items, 1)
 
     @property
-    def shared(self) -> float:
-        """How many answers that share their mistakes count for one (t)."""
-        choice = self.choice
-        unseen = choice.habits == "own" and choice.authorities < SEVERAL
-        return max(choice.temperature, float(np.cbrt(choice.authorities)) if unseen else 1.0)
-
-    @property
     def dependence(self) -> float:
         """How much each further answer adds to the divisor of the weights (rho)."""
-        return DEPENDENCE * min(self.shared - 1, 1.0) if self.choice.habits == "own" else 0.0
-
-    @property
-    def independent(self) -> bool:
-        """Whether experts make independent mistakes by habits of their own; then it pays to learn on."""
-        several = self.choice.authorities >= SEVERAL
-        return self.choice.habits == "own" and several and self.shared < INDEPENDENT
+        return DEPENDENCE * min(self.choice.temperature - 1, 1.0) if self.choice.habits == "own" else 0.0
 
     @cached_property
     def couples(self) -> bool:
@@ -158,7 +142,7 @@ class LearnedWeights:
             return float(np.sqrt(self.choice.authorities))
         share = self.statistics.share
         few = 1 + min(FEW * len(share) * ONE / max(int(share.sum()), 1), 1.0)
-        found = min(self.shared**POWER, self.choice.authorities**CAP)
+        found = min(self.choice.temperature**POWER, self.choice.authorities**CAP)
         return float(found * few) * (2.0 if self.couples else 1.0)
 
     @cached_property
@@ -292,7 +276,7 @@ class Refit(Pass):
 
     def needed(self, weights: LearnedWeights) -> bool:
         """Whether this round is learned."""
-        return weights.independent or not self.further
+        return weights.choice.independent or not self.further
 
     def count(self, votes: Votes, weights: LearnedWeights) -> Statistics:
         """Count answers by posterior."""

@@ -143,7 +143,7 @@ def by_own_curves(panel, given, q):
     return scores, chosen
 
 
-def plain(panel, votes, habits, given=None, temperature=2.0):
+def plain(panel, votes, habits, given=None, temperature=2.0, independent=False):
     """Return (labels, posterior) of the rule, for classes of equal size and experts who answer everything."""
     _, best = vote(panel, votes)
     q = best.astype(float)
@@ -152,10 +152,8 @@ def plain(panel, votes, habits, given=None, temperature=2.0):
         together = coupled(Votes.from_dense(votes[tied], panel, probabilities=given[tied]), power=1)
         q[tied] *= together + 1e-12
     q /= q.sum(1, keepdims=True)
-    first, depth = q, panel.knows.sum(0).mean()
-    if habits == "own" and depth < 2.5:
-        temperature = max(temperature, depth ** (1 / 3))
-    for _ in range(7 if habits == "own" and temperature < 1.35 and depth >= 2.5 else 3):
+    first = q
+    for _ in range(7 if independent else 3):
         score, divisor = log_likelihood(panel, votes, q, habits, given, first, temperature)
         q = softmax(score)
     return score.argmax(1), softmax(score / divisor)
@@ -176,7 +174,9 @@ def test_labels_and_confidence_are_those_of_the_rule(soft, gone, habits, monkeyp
     right = learn_weights(InMemory(whole), LearnedVote())
     monkeypatch.setattr(methods.learned, "choose", partial(with_habits, habits=habits, like=right.choice))
     labels = decode(whole, proba=True, odds=1)
-    expected, posterior = plain(panel, votes, habits, given, right.choice.temperature)
+    expected, posterior = plain(
+        panel, votes, habits, given, right.choice.temperature, right.choice.independent
+    )
     np.testing.assert_allclose(labels.proba, posterior, atol=1e-5)
     clear = np.sort(posterior, axis=1)[:, -1] - np.sort(posterior, axis=1)[:, -2] > 1e-4
     safe = labels.proba.argmax(axis=1) == labels.index  # Corollary 1 may name another class
@@ -197,7 +197,9 @@ def test_experts_who_mean_the_same_by_their_probabilities_are_coupled():
     whole = Votes.from_dense(votes, panel, probabilities=given)
     found = learn_weights(InMemory(whole), LearnedVote())
     assert found.couples
-    _, posterior = plain(panel, votes, found.choice.habits, given, found.choice.temperature)
+    _, posterior = plain(
+        panel, votes, found.choice.habits, given, found.choice.temperature, found.choice.independent
+    )
     np.testing.assert_allclose(decode(whole, proba=True).proba, posterior, atol=1e-4)
     # Of four experts nobody can say whether they are calibrated alike.
     few = panel.without("expert-2")
@@ -268,7 +270,7 @@ def test_the_larger_the_odds_the_more_items_stay_open(soft):
     open_ = [(labels.index < 0).sum() for labels in found]
     assert open_ == sorted(open_)
     assert open_[0] == 0 < open_[-1]
-    assert decode(whole).index.tobytes() == decode(whole, odds=1.25).index.tobytes()
+    assert decode(whole).index.tobytes() == decode(whole, odds=1.1).index.tobytes()
     for more, fewer in pairwise(found):
         both = (more.index >= 0) & (fewer.index >= 0)
         assert (more.index == fewer.index)[both].all()
@@ -397,6 +399,15 @@ def test_people_who_make_their_own_mistakes_are_told_from_models_that_share_them
     assert chosen(people).temperature < 1.1 < 1.3 < together.temperature
 
 
+def test_four_people_who_answer_everything_can_show_that_their_mistakes_are_independent():
+    panel = design(8, 4, effort="fast", seed=41).without("expert-1", "expert-2")
+    truth = np.random.default_rng(0).integers(0, 8, 1000)
+    people = simulate(panel, truth, noise="similar", accuracy=0.85, seed=1)
+    assert chosen(people).independent
+    models, _, _ = real_looking(1000, panel=FANO.without("expert-1", "expert-2", "expert-3"))
+    assert not chosen(Votes.from_dense(models, FANO.without("expert-1", "expert-2", "expert-3"))).independent
+
+
 def test_many_classes_of_few_items_lower_the_confidence():
     """Habits that were learned from twelve items of each class fit these twelve too well."""
     rng, panel = np.random.default_rng(0), design(60, 20, effort="fast")
@@ -452,6 +463,13 @@ def test_who_answered_counts_where_people_answer_what_they_know():
     always = Votes.from_dense(np.column_stack([known.dense, truth]), panel)
     weights = learn_weights(InMemory(always), LearnedVote())
     assert weights.selects.tolist() == [True] * 25 + [False]
+
+
+def test_who_answered_counts_where_classes_are_many_and_answers_few():
+    votes, truth = some_people("common", classes=100, experts=21, answers=2, readiness=8.0)
+    assert chosen(votes).habits == "common"
+    majority = decode(votes, method="majority").expected_score(truth).mean()
+    assert decode(votes).expected_score(truth).mean() > majority + 0.05
 
 
 @pytest.mark.parametrize("g", [0.0, 1.5])

@@ -67,9 +67,10 @@ class LearnedVote(Decoder):
     everyone knows every class, sqrt(D) if D authorities answer an item. Otherwise T is the smaller of t^1.5
     and D^1.25, times 1 + 5 K / n for n items of K classes (at most 2), because habits that were learned from
     a few items fit these too well. Here t is the temperature at which held-out answers are predicted best, at
-    least D^(1/3) if experts have habits of their own and D is below 2.5. If probabilities are coupled, T is
-    twice as large. If there are gold items, each scored as if its class were unknown, the log-odds are
-    shifted and stretched to fit them: J. Platt (1999), "Probabilistic outputs for support vector machines".
+    least D^(1/3) if experts have habits of their own, D is below 2.5 and t = 1 is not clearly the best. If
+    probabilities are coupled, T is twice as large. If there are gold items, each scored as if its class were
+    unknown, the log-odds are shifted and stretched to fit them: J. Platt (1999), "Probabilistic outputs for
+    support vector machines".
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class LearnedVote(Decoder):
         Statistics of earlier votes of the same panel, to which these votes are added.
     """
 
-    odds: float = 1.25
+    odds: float = 1.1
     gold: Gold | None = None
     past: Statistics | None = None
 
