@@ -213,8 +213,7 @@ def _lead(best: Score, other: Score) -> int:
 def better_than_default(votes: Votes, gold: Gold, fitted: Fitted) -> str:
     """Say which method is significantly better on the gold items than the fitted default; "" if none is.
 
-    The default labels each item as if its class were unknown; the others learn nothing from gold, which makes
-    it harder for them. :func:`compare` is the full comparison.
+    Every method labels each gold item as if its class were unknown, as in :func:`compare`.
     """
     rows, truth = gold_rows(gold, votes)
     labels = fitted.decoder.score(votes, fitted.weights, evidence=False)[rows]
@@ -229,7 +228,7 @@ def better_than_default(votes: Votes, gold: Gold, fitted: Fitted) -> str:
         if name != DEFAULT:
             with warnings.catch_warnings(), suppress(CovoteError):
                 warnings.simplefilter("ignore", UserWarning)
-                right[name] = _decoded(votes, make(name, {}))[rows].expected_score(truth)
+                right[name], _ = _scored(votes, make(name, {}), rows, truth, _folds(truth, seed=0))
     best = _choice(right, len(CANDIDATES) - 1)
     if best == DEFAULT:
         return ""
