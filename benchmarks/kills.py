@@ -163,7 +163,7 @@ TASKS = {
         prepare_decode,
         main_with(
             "decode", "votes.parquet", "--panel", "panel.toml", "-o", "labels.parquet", "--method", "em",
-            "--save-stats", "stats.npz",
+            "--save-stats", "stats.json",
         ),
         "labels.parquet",
         0,

@@ -65,9 +65,6 @@ def as_pickle(path):
 
 FILES = {
     "an array of objects": (as_objects, "data.npy", "label data.npy --panel panel.toml -o out.csv"),
-    "statistics": (
-        as_archive, "stats.npz", "decode votes.csv --panel panel.toml --method em --load-stats stats.npz"
-    ),
     "a state of asking": (as_archive, "state.npz", "ask --panel panel.toml --state state.npz"),
     "a type of Arrow": (as_parquet, "typed.parquet", "decode typed.parquet --panel panel.toml"),
     "a loading script": (as_dataset, "dataset", "decode dataset --panel panel.toml"),
@@ -77,8 +74,8 @@ FILES = {
     "a pickle as a table": (as_pickle, "votes.parquet", "decode votes.parquet --panel panel.toml"),
     "a pickle as a workbook": (as_pickle, "votes.xlsx", "decode votes.xlsx --panel panel.toml"),
     "a pickle as a panel": (as_pickle, "bomb.json", "check bomb.json"),
-    "a pickle as an archive": (
-        as_pickle, "stats.npz", "decode votes.csv --panel panel.toml --load-stats stats.npz"
+    "a pickle as statistics": (
+        as_pickle, "stats.json", "decode votes.csv --panel panel.toml --load-stats stats.json"
     ),
 }  # fmt: skip
 

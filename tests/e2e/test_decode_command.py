@@ -478,7 +478,7 @@ def test_arguments_that_make_no_sense(covote, files, arguments, words):
     [
         (("--method", "likelihood", "--save-stats", "stats.json"), "'likelihood' learns nothing"),
         (("--method", "authority", "--save-stats", "stats.json"), "'authority' learns nothing"),
-        (("--save-stats", "stats.txt"), ".json or .npz"),
+        (("--save-stats", "stats.txt"), ".json files"),
     ],
 )
 def test_statistics_that_will_not_be_there_are_refused_before_any_work(covote, files, arguments, words):

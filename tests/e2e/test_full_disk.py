@@ -23,7 +23,7 @@ WRITING = {
     "decode to Parquet": "decode votes.csv --panel panel.toml -o out.parquet",
     "decode to a workbook": "decode votes.csv --panel panel.toml -o out.xlsx",
     "a report": "decode votes.csv --panel panel.toml --report out.html",
-    "statistics": "decode votes.csv --panel panel.toml --method em --save-stats out.npz",
+    "statistics": "decode votes.csv --panel panel.toml --method em --save-stats out.json",
     "a review list": "decode votes.csv --panel panel.toml -o out.csv --review review.xlsx",
     "label": "label data.npy --panel models.toml --trust -o out.parquet",
     "ask": "ask votes.csv --panel panel.toml --next 2 -o out.csv",

@@ -75,7 +75,7 @@ def decode(
         Path | None,
         typer.Option(
             "--save-stats",
-            help="Save what was learned about the experts to this .json or .npz file.",
+            help="Save what was learned about the experts to this .json file.",
             rich_help_panel=WRITTEN,
         ),
     ] = None,

@@ -231,9 +231,10 @@ class Statistics:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the statistics atomically to a ``.json`` or ``.npz`` file."""
+        """Write the statistics atomically to a ``.json`` file."""
+        check_json(path)
         keys, values = self.listed()
-        head = {
+        body = {
             "format": FORMAT,
             "method": self.method,
             "items": self.items,
@@ -241,31 +242,20 @@ class Statistics:
             "share": self.share.tolist(),
             "held_out": _lists(self.held_out),
             "probabilities": _lists(self.probabilities),
+            "keys": keys.tolist(),
+            "values": values.tolist(),
         }
-        if statistics_format(path) == "json":
-            body = {**head, "keys": keys.tolist(), "values": values.tolist()}
-            atomic.write_text(path, json.dumps(body))
-            return
-        text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-        with atomic.replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, head=text, keys=keys, values=values)
+        atomic.write_text(path, json.dumps(body))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
         """Read what :meth:`save` wrote."""
         try:
-            if statistics_format(path) == "json":
-                head = json.loads(Path(path).read_text(encoding="utf-8"))
-                keys, values = head["keys"], head["values"]
-            else:
-                # Opened here, because numpy does not close a file that is not an archive.
-                with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                    head = json.loads(stored["head"].tobytes())
-                    keys, values = stored["keys"], stored["values"]
+            head = json.loads(Path(path).read_text(encoding="utf-8"))
             if head["format"] != FORMAT or head.get("coins") is not None:  # earlier versions of em had coins
                 raise KeyError("format")
             panel = Panel.from_dict(head["panel"])
-            keys, values = np.asarray(keys, dtype=np.int64), np.asarray(values, dtype=np.int64)
+            keys, values = (np.asarray(head[name], dtype=np.int64) for name in ("keys", "values"))
             share = np.asarray(head["share"], dtype=np.int64)
             limit = len(panel.layout.cells.label) * len(panel.classes)
             if keys.shape != values.shape or keys.ndim != 1 or share.shape != (len(panel.classes),):
@@ -295,7 +285,7 @@ class Statistics:
             return replace(found, probabilities=given)
         except FileNotFoundError as error:
             raise no_file(path) from error
-        except Exception as error:  # zip, zlib, numpy and json each raise different errors for damaged files
+        except Exception as error:  # whatever is missing, of another type, or not text
             raise FileError(
                 f"{path} holds no statistics of covote; write them with Statistics.save"
             ) from error
@@ -316,9 +306,7 @@ def fits_dense(panel: Panel) -> bool:
     return len(panel.layout.cells.label) * len(panel.classes) <= DENSE
 
 
-def statistics_format(path: str | os.PathLike[str]) -> str:
-    """Return "json" or "npz" by the ending of the file's name."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".json", ".npz"):
-        raise InputError(f"statistics are kept in .json or .npz files, not in {Path(path).name!r}")
-    return suffix[1:]
+def check_json(path: str | os.PathLike[str]) -> None:
+    """Reject another ending of the file's name than ``.json``."""
+    if Path(path).suffix.lower() != ".json":
+        raise InputError(f"statistics are kept in .json files, not in {Path(path).name!r}")

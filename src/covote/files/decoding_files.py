@@ -18,7 +18,7 @@ from covote.decoding import Decoder, InMemory, compare, make
 from covote.decoding.comparing import better_than_default
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import DecodeOptions, estimates, fit, no_proba
-from covote.decoding.statistics import statistics_format
+from covote.decoding.statistics import check_json
 from covote.errors import InputError, TooLargeError
 from covote.files.outcome import Outcome
 from covote.files.review import Proba, piece_size, write_review
@@ -90,7 +90,7 @@ class Output:
         if self.review is not None:
             output_format(self.review, "review file")
         if self.stats is not None:
-            statistics_format(self.stats)
+            check_json(self.stats)
         check_report(self.report)
         for path in self.paths:
             atomic.check_place(path)

@@ -86,12 +86,11 @@ def test_gold_must_name_classes_and_items():
 
 @quiet
 @pytest.mark.parametrize("method", LEARNING)
-@pytest.mark.parametrize("suffix", ["json", "npz"])
-def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
+def test_statistics_are_saved_and_continued(method, tmp_path):
     votes, _ = similar(FANO, items=300)
     monday = learn_weights(InMemory(votes.part(0, 150)), DECODERS[method]()).statistics
-    monday.save(tmp_path / f"monday.{suffix}")
-    loaded = Statistics.load(tmp_path / f"monday.{suffix}")
+    monday.save(tmp_path / "monday.json")
+    loaded = Statistics.load(tmp_path / "monday.json")
     assert loaded.method == monday.method
     assert loaded.panel == monday.panel
     assert loaded.items == 150
@@ -120,9 +119,9 @@ def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
         em + learn_weights(InMemory(other), DECODERS["em"]()).statistics
     with pytest.raises(InputError, match="'em' and of 'dawid-skene'"):
         em + learn_weights(InMemory(votes), DECODERS["dawid-skene"]()).statistics
-    with pytest.raises(InputError, match=r"\.json or \.npz"):
+    with pytest.raises(InputError, match=r"\.json files"):
         em.save(tmp_path / "stats.csv")
-    for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK")):
+    for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK\0")):
         (tmp_path / name).write_text(text)
         with pytest.raises(FileError, match="holds no statistics"):
             Statistics.load(tmp_path / name)

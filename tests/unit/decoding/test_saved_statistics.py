@@ -45,7 +45,7 @@ def test_counts_that_cannot_be_are_refused(tmp_path, changes):
 
 
 def test_damaged_bytes_are_refused_or_change_nothing(tmp_path):
-    path = tmp_path / "s.npz"
+    path = tmp_path / "s.json"
     Statistics(PANEL, "em", 5, np.full(3, ONE), np.full((9, 3), ONE)).save(path)
     whole = path.read_bytes()
     for place in range(0, len(whole), 3):
