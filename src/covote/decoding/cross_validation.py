@@ -7,10 +7,10 @@ from the item's other answers:
     P(v) = sum over classes k of softmax(S without the answer)_k P_i(v|k)
 
 The choice with the higher mean logarithm is taken: first whose habits wrong answers follow, then whether
-experts answer mostly what they know; if so, the models learn again with this, and both are chosen again. If
-there are habits, the temperature at which the answers are predicted best: 1 if mistakes are independent,
-more if experts make the same ones. If habits are not the experts' own, whether classes differ in size.
-Readiness and sizes must gain GAIN per answer.
+experts answer mostly what they know; if so, the models learn again with this, and both are chosen again if
+the habits change. If there are habits, the temperature at which the answers are predicted best: 1 if mistakes
+are independent, more if experts make the same ones. If habits are not the experts' own, whether classes
+differ in size. Readiness and sizes must gain GAIN per answer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def choose(weights: LearnedWeights, sample: RowSample) -> LearnedWeights:
             full = [replace(one, choice=replace(one.choice, temperature=1.0)) for one in pair]
             found.habits[row] = predicted(full, halves, [choice])[0, 0]
         best = int(total().habits.argmax())
-        choice, chosen = replace(choice, habits=HABITS[best]), models[best]
+        chosen = models[best]
+        if choice.readiness and choice.habits == HABITS[best]:
+            break
+        choice = replace(choice, habits=HABITS[best])
         if weights.selects.sum() > 1 and not panel.knows.all():
             found.readiness[best] = predicted(
                 chosen, halves, [replace(choice, readiness=g) for g in READINESS]

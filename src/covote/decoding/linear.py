@@ -252,7 +252,9 @@ def sums(indptr: Array, column: Array, table: Array) -> Array:
     size = len(indptr) - 1
     if len(column) * table.shape[1] <= SMALL:
         found = np.zeros((size, table.shape[1]), table.dtype)
-        np.add.at(found, np.repeat(np.arange(size), np.diff(indptr)), table[column])
+        some = np.flatnonzero(np.diff(indptr))
+        if len(some):
+            found[some] = np.add.reduceat(table[column], indptr[some], axis=0)
         return found
     from scipy.sparse import csr_array
 

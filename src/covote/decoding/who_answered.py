@@ -15,6 +15,7 @@ A. Fog (2008), doi:10.1080/03610910701790269.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def weights(rows: AnswerPatterns, selects: NDArray[np.bool_], g: float) -> NDArr
     start = np.concatenate([[0], np.cumsum(selects[expert])])[rows.ragged.indptr]
     answers, which = np.unique(np.diff(start), return_inverse=True)
     known, of_class = np.unique((panel.knows & selects[:, None]).sum(axis=0), return_inverse=True)
-    every = np.array([_log_normaliser(int(a), known, int(selects.sum()), g) for a in answers])
+    every = np.array([_log_normaliser(int(a), tuple(known), int(selects.sum()), g) for a in answers])
     every = every.reshape(len(answers), len(known))
     found: NDArray[np.int64] = np.rint((g * authorities - every[which][:, of_class]) * UNIT).astype(np.int64)
     return found
@@ -57,16 +58,17 @@ def _table(knows: NDArray[np.bool_], expert: Array) -> linear.Weights:
     return lambda cells: knows[expert[cells]].astype(np.int64)
 
 
-def _log_normaliser(answers: int, known: Array, experts: int, g: float) -> NDArray[np.float64]:
+@lru_cache(maxsize=1 << 10)
+def _log_normaliser(answers: int, known: tuple[int, ...], experts: int, g: float) -> NDArray[np.float64]:
     """Return log of the mean of e^(g d) over all choices of `answers` experts, for each number who know."""
     from scipy.special import gammaln, logsumexp
 
-    d = np.arange(answers + 1)[:, None]
+    d, knowing = np.arange(answers + 1)[:, None], np.array(known)
 
     def log_choose(n: Array, k: Array) -> Array:
         fits = (k >= 0) & (k <= n)
         k = np.where(fits, k, 0)
         return np.where(fits, gammaln(n + 1) - gammaln(k + 1) - gammaln(np.maximum(n - k, 0) + 1), -np.inf)
 
-    terms = log_choose(known, d) + log_choose(experts - known, answers - d)
+    terms = log_choose(knowing, d) + log_choose(experts - knowing, answers - d)
     return np.asarray(logsumexp(terms + g * d, axis=0) - log_choose(np.array(experts), np.array(answers)))
