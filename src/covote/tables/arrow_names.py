@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,11 @@ def arrow_table(table: Any, what: str = "votes", *, index: bool = False) -> pa.T
     """
     import pyarrow as pa
 
+    if isinstance(table, str | os.PathLike):
+        raise InputError(
+            f"cannot read {what} from the name of a file; load it: Votes.load({str(table)!r}), or "
+            "Panel.load for a panel"
+        )
     try:
         if isinstance(table, pa.RecordBatchReader):
             found = table.read_all()

@@ -201,6 +201,7 @@ class TestMistakes:
 
     def test_what_is_no_table(self):
         assert "cannot read votes from a int" in mistake(3)
+        assert "load it: Votes.load('votes.csv')" in mistake("votes.csv")
 
     def test_a_word_that_is_no_choice(self):
         assert "duplicates='both'" in mistake(LONG, duplicates="both")
