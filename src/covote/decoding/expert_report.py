@@ -193,7 +193,9 @@ class ExpertReport:
 
 
 def expert_report(votes: Votes, *, gold: Gold | None = None) -> ExpertReport:
-    """Estimate how good each expert is, compared with the labels of the authority vote.
+    """Estimate how good each expert is: how often they name the label of the paper's vote.
+
+    Only items count whose label is a class that the expert knows and would be the same without this answer.
 
     Parameters
     ----------

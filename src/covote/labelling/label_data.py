@@ -107,7 +107,7 @@ def request_file(
     asking: Asking = EVERYONE,
     trust: bool = False,
 ) -> RequestCount:
-    """Write what language models have not answered yet as requests of a batch service, and ask nobody.
+    """Write what language models have not answered yet as requests of a batch service, and ask no model.
 
     The service takes the file, and returns one of responses for ``Asking(responses=...)``. `data`, `output`,
     `panel`, `asking` and `trust` are as for :func:`label_file`, which uses the responses.

@@ -1,4 +1,4 @@
-"""Panels that learn: the scikit-learn face of covote."""
+"""Panels of classifiers, with the interface of scikit-learn."""
 
 from __future__ import annotations
 

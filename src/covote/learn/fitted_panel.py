@@ -159,7 +159,7 @@ class FittedPanel:
 
     @property
     def alone(self) -> FittedExpert | None:
-        """The expert whose word is final: the only one, if it knows everything."""
+        """The only expert, if there is just one and it knows every class."""
         expert = self.experts[0]
         return expert if len(self.experts) == 1 and len(expert.members) == self.classes else None
 

@@ -16,7 +16,7 @@ from covote.votes.patterns import AnswerPatterns
 
 @dataclass(frozen=True)
 class Majority(Decoder):
-    """The class that most experts name, argmax_k N_k; everybody's answer counts equally.
+    """The class that most experts name, argmax_k N_k; everyone's answer counts equally.
 
     Who knows what plays no part, except that an expert can only name classes that it knows. Classes with
     equally many votes are tied; among "none of mine" alone, all classes that were asked about. Nothing is
