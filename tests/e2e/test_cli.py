@@ -426,3 +426,14 @@ def test_a_comparison_is_drawn_under_its_finding(covote, tmp_path):
         "No method is significantly better than learned on 20 gold items"
         in (tmp_path / "methods.svg").read_text()
     )
+
+
+def test_the_completed_panel_is_shown_without_those_who_left(covote):
+    Path("panel.csv").write_text("doctor,skin,eye,ear,left\nAnn,x,x,,\nBob,,x,x,\nCy,x,,x,2024\n")
+    told = covote("complete", "panel.csv", 2, "-o", "new.xlsx", "--plot", "new.svg").out
+    assert "new-1: skin, ear" in told
+    assert "3 experts who each know 2 of 3 classes cover all 3 pairs." in told
+    assert "Cy" not in told
+    assert "cannot suffice" not in told  # that one is needed goes without saying
+    assert Panel.load("new.xlsx").left.tolist() == [False, False, True, False]
+    assert "1 new: red" in Path("new.svg").read_text()

@@ -87,7 +87,7 @@ def complete(
         panel_summary.say_covered(panel.present)
         if added:
             panel_summary.say_fewest(panel, "new experts")
-        panel_summary.show_matrix(panel)
+        panel_summary.show_matrix(panel.present)
     panel_summary.save_panel(panel, output_file, plot, quiet=as_json, new=len(panel) - len(before))
 
 
@@ -104,4 +104,4 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
     panel_summary.say_covered(panel.present)
     if lessons:
         panel_summary.say_fewest(panel, "lessons")
-    panel_summary.show_matrix(panel)
+    panel_summary.show_matrix(panel.present)
