@@ -33,7 +33,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 LARGE = [(1000, 32), (5000, 50), (10000, 100), (2000, 40), (700, 25), (1024, 16)]
 COMPARED = [(10, 4), (20, 5), (37, 7), (60, 8)]
 CP_SAT_SECONDS = 60
-KEPT = ("normal", "max", "large", "times", "compare")
+RUNS = ("normal", "max", "large", "times", "compare")
 OTHER_SAMPLES = ((90, 110), (37, 40))
 """Matched and all cases of two other samples at normal effort."""
 ZONES = [(3, 4), (5, 6), (7, 9), (10, 14), (15, 25)]
@@ -126,21 +126,21 @@ def report(name: str, rows: list[dict]) -> None:
 
 def page() -> str:
     """Return the page of all covers that are kept."""
-    kept = {name: json.loads((RESULTS / f"covers-{name}.json").read_text()) for name in KEPT}
+    results = {name: json.loads((RESULTS / f"covers-{name}.json").read_text()) for name in RUNS}
     records = read_records()
     sizes = ["cases", "number", "as small", "smaller", "mean", "worst", "proved optimal", "CPU s", "most"]
     by_zone = {
-        effort: table(sizes, [summary(zone, part, records) for zone, part in zones(kept[effort])])
+        effort: table(sizes, [summary(zone, part, records) for zone, part in zones(results[effort])])
         for effort in ("normal", "max")
     }
-    normal = summary("", kept["normal"], records)
-    matched = sum(row["size"] <= records[row["v"], row["k"]] for row in kept["normal"])
-    low, high = (float(end) for end in wilson(matched, len(kept["normal"])))
-    samples = [(matched, len(kept["normal"])), *OTHER_SAMPLES]
+    normal = summary("", results["normal"], records)
+    matched = sum(row["size"] <= records[row["v"], row["k"]] for row in results["normal"])
+    low, high = (float(end) for end in wilson(matched, len(results["normal"])))
+    samples = [(matched, len(results["normal"])), *OTHER_SAMPLES]
     shares = ", ".join(f"{part / number:.1%} of {number}" for part, number in samples)
     pooled, cases = (sum(numbers) for numbers in zip(*samples, strict=True))
     pooled_low, pooled_high = (float(end) for end in wilson(pooled, cases))
-    of_max, repeated = len(kept["max"]), sum(row["times"] > 1 for row in kept["times"])
+    of_max, repeated = len(results["max"]), sum(row["times"] > 1 for row in results["times"])
     return f"""# How small are the panels?
 
 {normal[2]} of {normal[1]} random cases (95% interval: {low:.0%} to {high:.0%}) are as small as the best cover
@@ -159,7 +159,7 @@ k of them, effort normal:
 
 The five largest losses:
 
-{losses(kept["normal"], records)}
+{losses(results["normal"], records)}
 
 Effort max, on another sample:
 
@@ -172,18 +172,18 @@ covered yet; the best of ten runs. The model for OR-Tools' CP-SAT has a variable
 and one for every expert and pair; it may use as many experts as the greedy, minimises their number, and has
 one worker for about {CP_SAT_SECONDS} CPU seconds. CPU seconds in brackets.
 
-{compared(kept["compare"])}
+{compared(results["compare"])}
 
 ## Thousands of classes
 
-{large(kept["large"])}
+{large(results["large"])}
 
 ## Redundancy
 
 Each pair known by 2, 3 or 5 common experts, compared with the Schonheim bound. In no case would copies of a
 panel with redundancy 1 have been smaller, if the last column but one is 0:
 
-{redundancy(kept["times"])}
+{redundancy(results["times"])}
 
 ## How it was measured
 

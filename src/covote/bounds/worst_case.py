@@ -65,22 +65,22 @@ def _fewest_groups(uncovered: NDArray[np.bool_], knows: NDArray[np.bool_]) -> fl
     best = float(knows.sum(axis=1).max(initial=1))  # the classes of one expert need a group each
     steps = MOST_STEPS
     member = np.empty((size, 0))
-    dearer = list({_grown(near, np.ones(size), start) for start in range(size)})
+    dearer = list({_greedy_group(near, np.ones(size), start) for start in range(size)})
     while True:
         fresh = np.array([[one >> k & 1 for one in dearer] for k in range(size)], dtype=np.float64)
         member = np.hstack([member, fresh])
         price = _prices(member)
         steps -= member.shape[1]
-        grown = {_grown(near, price, start) for start in range(size)} if steps > 0 else ()
+        grown = {_greedy_group(near, price, start) for start in range(size)} if steps > 0 else ()
         dearer = [one for one in grown if sum(price[k] for k in _members(one)) > 1 + 1e-6]
         if not dearer:
-            dearer, dearest, steps = _dearer(near, price, steps)
+            dearer, dearest, steps = _dearer_groups(near, price, steps)
             best = max(best, float(price.sum()) / dearest)
         if not dearer or steps <= 0:
             return best
 
 
-def _grown(near: list[int], price: NDArray[np.float64], start: int) -> int:
+def _greedy_group(near: list[int], price: NDArray[np.float64], start: int) -> int:
     """Return a group from one class on: the dearest class that shares no expert with them joins next."""
     group, left = 1 << start, near[start]
     while left:
@@ -102,7 +102,7 @@ def _prices(member: NDArray[np.float64]) -> NDArray[np.float64]:
     return found / max(1.0, float((found @ member).max()))  # no group is worth more than 1, despite rounding
 
 
-def _dearer(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[list[int], float, int]:
+def _dearer_groups(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[list[int], float, int]:
     """Return groups above the price 1, each dearer than the last, what no group exceeds, and the steps left.
 
     Branch and bound (Held, Cook and Sewell, 2012, "Maximum-weight stable sets and safe lower bounds for graph
@@ -128,17 +128,17 @@ def _dearer(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[li
         if have > dearest + TOLERANCE:
             dearest = have
             found.append(group)
-        beyond, _ = _beyond(apart, worth, left, dearest + TOLERANCE - have)
+        beyond, _ = _classes_beyond(apart, worth, left, dearest + TOLERANCE - have)
         left &= ~beyond
         for k in _members(beyond):
             path.append((have + worth[k], group | 1 << k, left & near[k]))
             left |= 1 << k
     if path:
-        _, dearest = _beyond(apart, worth, everything, float("inf"))
+        _, dearest = _classes_beyond(apart, worth, everything, float("inf"))
     return [sum(1 << named[k] for k in _members(one)) for one in found], dearest, steps
 
 
-def _beyond(apart: list[int], worth: list[float], left: int, budget: float) -> tuple[int, float]:
+def _classes_beyond(apart: list[int], worth: list[float], left: int, budget: float) -> tuple[int, float]:
     """Return classes without which no group among those left is worth more than the budget; what is spent.
 
     A group has at most one of several classes that are pairwise covered. So the same price can be taken off

@@ -27,7 +27,7 @@ class Cover(NamedTuple):
     construction: str
 
 
-class Built(NamedTuple):
+class UnequalBlocks(NamedTuple):
     """The class indices of each expert, in possibly unequal numbers, and the construction in words."""
 
     blocks: Sequence[Blocks]
@@ -78,7 +78,7 @@ def multiplied(cover: Cover, times: int, classes: int, size: int) -> Cover:
     return Cover(widened(blocks, size), f"{cover.construction}, each point {times} classes")
 
 
-def linking(classes: int, known: int, size: int) -> int:
+def linking_experts(classes: int, known: int, size: int) -> int:
     """Return how many experts link further classes to the `known` ones, which have a cover."""
     hub = classes - known
     return 0 if hub <= 0 else -(-known // (size - hub)) if hub < size else 1 << 29
@@ -93,7 +93,7 @@ def resized(cover: Cover, classes: int, size: int) -> Cover:
         words = f" without {less} class{'es' * (less > 1)}" if less else ""
         return Cover(blocks, cover.construction + words)
     hub = np.arange(known, classes, dtype=np.int32)
-    parts = np.array_split(np.arange(known, dtype=np.int32), linking(classes, known, size))
+    parts = np.array_split(np.arange(known, dtype=np.int32), linking_experts(classes, known, size))
     spokes = padded([np.concatenate([hub, part]) for part in parts], size)
     blocks = np.vstack([cover.blocks, spokes])
     return Cover(blocks, f"{cover.construction}, and {len(parts)} that link {len(hub)} more to them")

@@ -27,7 +27,7 @@ FREE = 1e-12
 
 
 @dataclass(frozen=True)
-class Affordable:
+class BudgetChoice:
     """The chosen experts, their bound on the error, and a lower bound for all choices within the budget."""
 
     chosen: Flags
@@ -74,47 +74,49 @@ class Pool:
         return found
 
 
-def afford(pool: Pool, required: Flags, effort: str, progress: Progress | None = None) -> Affordable:
+def afford(pool: Pool, required: Flags, effort: str, progress: Progress | None = None) -> BudgetChoice:
     """Choose experts within the budget, including those in `required`."""
     empty = np.zeros_like(required)
     ways = [_greedy(pool, required, required, empty, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
     lower = max(way.lower for way in ways)
     with Work(pool.touched + effort_named(effort).exchanging, progress) as work:
-        better: Affordable | None = best
+        better: BudgetChoice | None = best
         while better is not None:
-            best, better = better, _exchanged(pool, better, required, work)
-        best, all_seen = _branched(pool, best, required, work)
+            best, better = better, _exchange(pool, better, required, work)
+        best, all_seen = _branch(pool, best, required, work)
         lower = best.error if all_seen else lower
-    return Affordable(best.chosen, best.error, min(lower, best.error))
+    return BudgetChoice(best.chosen, best.error, min(lower, best.error))
 
 
-def _greedy(pool: Pool, chosen: Flags, required: Flags, barred: Flags, by_cost: bool) -> Affordable:
+def _greedy(pool: Pool, chosen: Flags, required: Flags, barred: Flags, by_cost: bool) -> BudgetChoice:
     """Repeatedly add the expert that reduces the error most (for its cost), except the barred ones."""
     chosen, left, lower = chosen.copy(), pool.weights(chosen), 0.0
     while True:
         gains = pool.gains(left)
         error = float(left.sum() / 2)
-        lower = max(lower, error - _at_most(pool, gains, chosen, required))
+        lower = max(lower, error - _most_gain(pool, gains, chosen, required))
         can = pool.fits(chosen) & (gains > 0) & ~barred
         if not can.any():
-            return Affordable(chosen, error, lower)
+            return BudgetChoice(chosen, error, lower)
         worth = gains / np.maximum(pool.cost, FREE) if by_cost else gains
         i = int(np.argmax(np.where(can, worth, -1.0)))
         chosen[i] = True
         pool.add(left, i)
 
 
-def _at_most(pool: Pool, gains: Array, chosen: Flags, required: Flags) -> float:
+def _most_gain(pool: Pool, gains: Array, chosen: Flags, required: Flags) -> float:
     """Return the most that any other experts could reduce the error by, if fractions could be hired.
 
     Whichever are chosen, each reduces the error by at most its gain next to the chosen ones (submodularity),
     and together they cost at most the budget that the experts who must stay leave over.
     """
-    return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[required].sum()))
+    return _fractional_gain(
+        np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[required].sum())
+    )
 
 
-def _parts(gains: Array, cost: Array, money: float) -> float:
+def _fractional_gain(gains: Array, cost: Array, money: float) -> float:
     """Return the largest total gain that the money can buy, if fractions of experts could be hired."""
     order = np.argsort(-gains / np.maximum(cost, FREE), kind="stable")
     gains, cost = gains[order], cost[order]
@@ -122,19 +124,19 @@ def _parts(gains: Array, cost: Array, money: float) -> float:
     return float((np.where(cost > 0, share, 1.0) * gains).sum())
 
 
-def _over(pool: Pool, best: Affordable, work: Work) -> bool:
+def _is_over(pool: Pool, best: BudgetChoice, work: Work) -> bool:
     """Report the entries touched; return whether the budget of entries is used up, or work was stopped."""
     stopped = work.advance(pool.touched - work.done, f"error at most {best.error:.4g} so far")
     return stopped or work.done >= work.total
 
 
-def _exchanged(pool: Pool, best: Affordable, required: Flags, work: Work) -> Affordable | None:
+def _exchange(pool: Pool, best: BudgetChoice, required: Flags, work: Work) -> BudgetChoice | None:
     """Replace one expert by others for the same money; return the first better choice, or None."""
     for i in np.flatnonzero(best.chosen & ~required):
         barred, without = np.zeros_like(required), best.chosen.copy()
         barred[i], without[i] = True, False
         for by_cost in (True, False):
-            if _over(pool, best, work):
+            if _is_over(pool, best, work):
                 return None
             found = _greedy(pool, without, required, barred, by_cost)
             if found.error < best.error * (1 - 1e-12):
@@ -142,20 +144,22 @@ def _exchanged(pool: Pool, best: Affordable, required: Flags, work: Work) -> Aff
     return None
 
 
-def _branched(pool: Pool, best: Affordable, required: Flags, work: Work) -> tuple[Affordable, bool]:
+def _branch(pool: Pool, best: BudgetChoice, required: Flags, work: Work) -> tuple[BudgetChoice, bool]:
     """Examine every choice that could be better while work remains; return the best, and if it is proved."""
     open_choices = [(required, np.zeros_like(required))]
     while open_choices:
-        if _over(pool, best, work):
+        if _is_over(pool, best, work):
             return best, False
         chosen, barred = open_choices.pop()
         left = pool.weights(chosen)
         gains, error = pool.gains(left), float(left.sum() / 2)
         if error < best.error:
-            best = Affordable(chosen, error, 0.0)
+            best = BudgetChoice(chosen, error, 0.0)
         can = pool.fits(chosen) & (gains > 0) & ~barred
         money = pool.budget - float(pool.cost[chosen].sum())
-        if not can.any() or error - _parts(gains[can], pool.cost[can], money) >= best.error * (1 - 1e-12):
+        if not can.any() or error - _fractional_gain(gains[can], pool.cost[can], money) >= best.error * (
+            1 - 1e-12
+        ):
             continue
         i = int(np.argmax(np.where(can, gains / np.maximum(pool.cost, FREE), -1.0)))
         with_it, without = chosen.copy(), barred.copy()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Blocks, Built, padded, uniform_need
+from covote.covers.blocks import Blocks, UnequalBlocks, padded, uniform_need
 from covote.covers.random_kernels import State, random_state
 from covote.covers.search.block_annealing import Attempt
 from covote.covers.search.efforts import effort_named
@@ -40,7 +40,7 @@ def capacity_cover(
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
-) -> Built:
+) -> UnequalBlocks:
     """Return class indices for experts of these capacities, in this order, and how they were found.
 
     Raises :class:`~covote.errors.CoverError` if the experts provably cannot cover, with the reason, or if no
@@ -61,7 +61,9 @@ def capacity_cover(
         found = fill_all(uniform_need(classes, times), largest_first, goal, moves, random_state(seed), work)
     unused = [np.arange(size, dtype=np.int32) for size in largest_first[len(found) :]]
     blocks = [np.sort(block[:size]) for block, size in zip(found, largest_first, strict=False)] + unused
-    return Built([blocks[i] for i in np.argsort(order)], "simulated annealing of the given capacities")
+    return UnequalBlocks(
+        [blocks[i] for i in np.argsort(order)], "simulated annealing of the given capacities"
+    )
 
 
 def fill_all(

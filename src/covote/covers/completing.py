@@ -96,7 +96,7 @@ def complete(
             panel.present, size, redundancy=redundancy, teach=teach, new_cost=new_cost, effort=effort,
             seed=seed, progress=progress,
         )  # fmt: skip
-        return _with_those_who_left(panel, larger)
+        return _join_former_experts(panel, larger)
     price = _price(panel, new_cost)
     if teach:
         if new_cost is not None:
@@ -106,24 +106,24 @@ def complete(
                 f"size={size!r}: to teach, give one number, the most classes that anyone may know"
             )
         check_size(len(panel.classes), int(size))
-        return _taught(panel, int(size), redundancy, seed)
+        return _teach(panel, int(size), redundancy, seed)
     need = np.maximum(0, redundancy - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
     work = Work(effort_named(effort).filling, progress)
     with work:
         if isinstance(size, int | np.integer):
-            first, sizes, how = _few_of_a_size(need, size, effort, seed, work)
+            first, sizes, how = _blocks_of_a_size(need, size, effort, seed, work)
         else:
-            first, sizes, how = _few_of_the_capacities(need, size, effort, seed, work)
+            first, sizes, how = _blocks_of_capacities(need, size, effort, seed, work)
         proof = fewest_blocks(need, sizes)
         part = _reporting(work, len(first))
         blocks = fewer_blocks(first, sizes, need, work.total - work.done, random_state(seed), proof[0], part)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
-    return _checked(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
+    return _verify(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
 
 
-def _with_those_who_left(panel: Panel, larger: Panel) -> Panel:
+def _join_former_experts(panel: Panel, larger: Panel) -> Panel:
     """Return a panel that was completed without the experts who left, with them in their places."""
     old, knows = len(panel.present), panel.knows.copy()
     knows[~panel.left] = larger.knows[:old]
@@ -152,11 +152,11 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
     counts, knows, found = panel.present.pair_counts(), panel.knows.copy(), []
     for row in knows[given:]:
         known = np.flatnonzero(row).tolist()
-        found.append(tuple(panel.classes[k] for k in known if _unlearned(row, k, counts, redundancy)))
+        found.append(tuple(panel.classes[k] for k in known if _unlearn(row, k, counts, redundancy)))
     return found
 
 
-def _unlearned(known: Knows, k: int, counts: NDArray[Any], redundancy: int) -> bool:
+def _unlearn(known: Knows, k: int, counts: NDArray[Any], redundancy: int) -> bool:
     """Take class k from an expert if its pairs are covered without it, in place; return whether they are."""
     others = np.flatnonzero(known)
     others = others[others != k]
@@ -168,7 +168,7 @@ def _unlearned(known: Knows, k: int, counts: NDArray[Any], redundancy: int) -> b
     return True
 
 
-def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
+def _blocks_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
     """Return new experts of equal size: greedy ones or the pruned blocks of a designed cover."""
     from covote.covers.search.portfolio import best_cover
 
@@ -199,7 +199,7 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) ->
     return blocks, np.full(len(blocks), size, dtype=np.int32), how
 
 
-def _few_of_the_capacities(
+def _blocks_of_capacities(
     need: Need, capacities: Sequence[int], effort: str, seed: int, work: Work
 ) -> tuple[Blocks, Sizes, str]:
     """Return new experts of the given capacities, the largest first, or raise an error with the reason."""
@@ -215,7 +215,7 @@ def _reporting(work: Work, experts: int) -> Work:
     return work.part(f"{experts} new experts so far", work.total, work.total)
 
 
-def _checked(panel: Panel, rows: list[NDArray[np.int32]], price: float, certificate: Certificate) -> Panel:
+def _verify(panel: Panel, rows: list[NDArray[np.int32]], price: float, certificate: Certificate) -> Panel:
     """Return the panel with the new experts; raise an error unless an independent count confirms it."""
     knows = zeros(len(rows), len(panel.classes))
     for known, row in zip(knows, rows, strict=True):
@@ -235,7 +235,7 @@ def _new_names(panel: Panel) -> Iterator[Name]:
 # Lessons for existing experts
 
 
-def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
+def _teach(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
     """Teach the experts the fewest further classes so that every pair is known `redundancy` times.
 
     No one knows more than `size` classes afterwards, except those who did before. The certificate counts the
@@ -249,9 +249,7 @@ def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
     room = np.maximum(size - panel.sizes, 0)
     rng, best = np.random.default_rng(seed), None
     for _ in range(TRIES if panel.knows.size <= LARGE else 1):
-        knows = _without_needless(
-            panel, _lessons(panel.knows.copy(), need.copy(), room.copy(), rng), redundancy
-        )
+        knows = _drop_needless(panel, _lessons(panel.knows.copy(), need.copy(), room.copy(), rng), redundancy)
         if knows is not None and (best is None or knows.sum() < best.sum()):
             best = knows
     if best is None:
@@ -317,12 +315,12 @@ def _lessons(knows: Knows, need: Lacks, room: NDArray[np.int64], rng: np.random.
     return knows
 
 
-def _without_needless(panel: Panel, knows: Knows | None, redundancy: int) -> Knows | None:
+def _drop_needless(panel: Panel, knows: Knows | None, redundancy: int) -> Knows | None:
     """Drop redundant lessons, the least useful first."""
     if knows is None:
         return None
     counts = knows.T.astype(np.int64) @ knows
     lessons = np.argwhere(knows & ~panel.knows)
     for i, k in lessons[np.argsort(knows.sum(axis=1)[lessons[:, 0]], kind="stable")].tolist():
-        _unlearned(knows[i], k, counts, redundancy)
+        _unlearn(knows[i], k, counts, redundancy)
     return knows

@@ -10,7 +10,7 @@ import numpy as np
 
 from covote.arguments import check_count
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Built
+from covote.covers.blocks import UnequalBlocks
 from covote.covers.capacities import capacity_cover
 from covote.covers.constructions.paper_greedy import paper_cover
 from covote.covers.constructions.random_panels import random_panel
@@ -84,7 +84,7 @@ def design(
         cover = capacity_cover(len(names), cast("Sequence[int]", size), redundancy, effort, seed, progress)
         largest = max(len(block) for block in cover.blocks)
         bound = best_lower_bound(len(names), largest, redundancy)
-    return _checked(names, cover, redundancy, bound, must_cover=experts is None)
+    return _verify(names, cover, redundancy, bound, must_cover=experts is None)
 
 
 class _Case(NamedTuple):
@@ -100,7 +100,7 @@ class _Case(NamedTuple):
     progress: Progress | None
 
 
-def _search(case: _Case) -> Built:
+def _search(case: _Case) -> UnequalBlocks:
     effort = effort_named(case.effort)
     with Work(effort.total, case.progress) as work:
         blocks, how = best_cover(
@@ -112,10 +112,10 @@ def _search(case: _Case) -> Built:
             seed=case.seed,
             work=work,
         )
-    return Built(list(blocks), f"{how}; search interrupted" if work.stopped else how)
+    return UnequalBlocks(list(blocks), f"{how}; search interrupted" if work.stopped else how)
 
 
-BUILDERS: dict[str, Callable[[_Case], Built]] = {
+BUILDERS: dict[str, Callable[[_Case], UnequalBlocks]] = {
     "auto": _search,
     "paper": lambda case: paper_cover(case.classes, case.size, case.redundancy),
     "random": lambda case: random_panel(case.classes, case.size, case.redundancy, case.experts, case.seed),
@@ -123,8 +123,8 @@ BUILDERS: dict[str, Callable[[_Case], Built]] = {
 """How `design` finds the experts, by the name of the method."""
 
 
-def _checked(
-    names: tuple[Name, ...], cover: Built, redundancy: int, bound: tuple[int, str], must_cover: bool
+def _verify(
+    names: tuple[Name, ...], cover: UnequalBlocks, redundancy: int, bound: tuple[int, str], must_cover: bool
 ) -> Panel:
     """Return the panel with its certificate; raise an error unless an independent count confirms the cover.
 

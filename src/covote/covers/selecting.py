@@ -15,7 +15,7 @@ from covote.arguments import check_accuracy, check_count, class_weights
 from covote.bounds import best_lower_bound
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
-from covote.covers.set_cover.local_search import Weighting
+from covote.covers.set_cover.local_search import WeightedSearch
 from covote.covers.set_cover.problem import PoolCover, pool_cover
 from covote.covers.set_cover.proofs import cheaper_cover, lagrangian_bound
 from covote.errors import CoverError, InputError
@@ -91,13 +91,13 @@ def select(
     panel = panel.present
     required = _required(panel, keep)
     if budget is not None:
-        return _within(panel, budget, redundancy, required, accuracy, prior, effort, progress)
+        return _select_within_budget(panel, budget, redundancy, required, accuracy, prior, effort, progress)
     if accuracy is not None or prior is not None:
         raise InputError("accuracy and prior say how to spend a budget; give a budget as well")
     _check_cover(panel, redundancy)
     # Experts who must stay, who cost nothing, or without whom a pair is lost.
-    fixed = required | (panel.cost == 0) | _forced(panel, redundancy)
-    problem = _rest(panel, fixed, redundancy)
+    fixed = required | (panel.cost == 0) | _indispensable(panel, redundancy)
+    problem = _open_problem(panel, fixed, redundancy)
     candidates = np.flatnonzero(~fixed)
     base = float(panel.cost[fixed].sum())
     chosen, lower, bound = _solve(problem, effort, seed, progress)
@@ -106,7 +106,7 @@ def select(
     inside = _without_redundant(panel, inside, required, redundancy)
     total = float(panel.cost[inside].sum())
     lower += base
-    counted, name = _counting(panel, required, redundancy)
+    counted, name = _counting_bound(panel, required, redundancy)
     if counted > lower:
         lower, bound = counted, name
     if total - lower <= 1e-9 * total:
@@ -120,7 +120,7 @@ def select(
     return result.with_certificate(Certificate(total, min(lower, total), bound, how, redundancy))
 
 
-def _within(
+def _select_within_budget(
     panel: Panel, budget: float, redundancy: int, required: Flags, accuracy: Any, prior: Any,
     effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
@@ -148,7 +148,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     unit = cost_unit(problem.cost)
     if len(problem.demand) == 0:
         return np.zeros(len(problem.cost), dtype=bool), 0.0, "indispensable experts"
-    search = Weighting(problem, seed)
+    search = WeightedSearch(problem, seed)
     budget = effort_named(effort)
     planned = search.steps(budget.choosing)
     lower, bound = 0.0, "Lagrangian"
@@ -214,7 +214,7 @@ def _check_cover(panel: Panel, redundancy: int) -> None:
     )
 
 
-def _forced(panel: Panel, redundancy: int) -> Flags:
+def _indispensable(panel: Panel, redundancy: int) -> Flags:
     """Return the experts without whom a pair would be covered too rarely."""
     critical = panel.pair_counts() == redundancy
     np.fill_diagonal(critical, False)
@@ -222,7 +222,7 @@ def _forced(panel: Panel, redundancy: int) -> Flags:
     return np.array([critical[np.ix_(k, k)].any() for k in known], dtype=bool)
 
 
-def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
+def _open_problem(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
     """Return the problem of choosing experts in addition to the fixed ones."""
     need = np.full((len(panel.classes),) * 2, redundancy, dtype=np.int32)
     if fixed.any():
@@ -243,7 +243,7 @@ def _without_redundant(panel: Panel, inside: Flags, required: Flags, redundancy:
     return inside
 
 
-def _counting(panel: Panel, required: Flags, redundancy: int) -> tuple[float, str]:
+def _counting_bound(panel: Panel, required: Flags, redundancy: int) -> tuple[float, str]:
     """Return the least cost of as many experts as every cover by experts of this size needs."""
     if len(panel.classes) < 2 or len(panel) == 0:
         return 0.0, "no pairs"

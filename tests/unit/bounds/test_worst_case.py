@@ -146,8 +146,8 @@ def test_graphs_whose_number_is_known(graph, number):
 def test_sixty_classes_are_searched_to_the_end(kind, monkeypatch):
     found = worst_case_accuracy(sixty(kind))
     left = []
-    search = worst_case._dearer
-    monkeypatch.setattr(worst_case, "_dearer", lambda *given: left.append(search(*given)) or left[-1])
+    search = worst_case._dearer_groups
+    monkeypatch.setattr(worst_case, "_dearer_groups", lambda *given: left.append(search(*given)) or left[-1])
     assert worst_case_accuracy(sixty(kind)) == found
     groups, _, steps = left[-1]
     assert groups == []

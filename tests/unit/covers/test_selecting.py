@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, select
 from covote.covers.selecting import cost_unit
-from covote.covers.set_cover.local_search import Weighting
+from covote.covers.set_cover.local_search import WeightedSearch
 from covote.covers.set_cover.problem import pool_cover
 from covote.covers.set_cover.proofs import cheaper_cover, lagrangian_bound
 from covote.errors import CoverError, InputError, UnknownNameError
@@ -43,7 +43,7 @@ def problem_of(panel, times=1):
 def test_the_search_begins_with_the_greedy_cover():
     for seed in range(5):
         pool = random_pool(12, 5, 60, seed)
-        assert Weighting(problem_of(pool), 0).total == plain_greedy(pool)
+        assert WeightedSearch(problem_of(pool), 0).total == plain_greedy(pool)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -51,7 +51,7 @@ def test_scores_stay_what_they_mean(times):
     """After a long walk, the tables of the search equal those computed from nothing."""
     pool = random_pool(12, 6, 60, 1)
     problem = problem_of(pool, times)
-    search = Weighting(problem, 3)
+    search = WeightedSearch(problem, 3)
     search.run(2_000, Work(0))
     t = search._tables
     held = np.zeros(len(problem.demand), dtype=int)

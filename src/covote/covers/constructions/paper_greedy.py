@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Built
+from covote.covers.blocks import UnequalBlocks
 from covote.errors import InputError, TooLargeError
 
 CELLS = 100_000_000
@@ -19,7 +19,7 @@ LOOKS = 4_000_000_000
 """The most looks at a pair, over all choices of an expert; about ten seconds."""
 
 
-def paper_cover(classes: int, size: int, times: int = 1) -> Built:
+def paper_cover(classes: int, size: int, times: int = 1) -> UnequalBlocks:
     """Return the paper's greedy cover.
 
     Of all C(classes, size) possible experts, the first one in lexicographic order that covers the most
@@ -36,7 +36,7 @@ def paper_cover(classes: int, size: int, times: int = 1) -> Built:
     if times < 1:
         raise InputError(f"redundancy={times}; every pair must be known by at least 1 expert")
     _check_work(classes, size, times)
-    return Built(
+    return UnequalBlocks(
         list(_greedy(classes, size, times)), "the paper's greedy set cover, first best in lexicographic order"
     )
 

@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
-from covote.covers.blocks import Built
+from covote.covers.blocks import UnequalBlocks
 from covote.errors import InputError
 
 CHUNK = 2**21
 """How many class indices to draw at a time."""
 
 
-def random_panel(classes: int, size: int, times: int = 1, experts: int | None = None, seed: int = 0) -> Built:
+def random_panel(
+    classes: int, size: int, times: int = 1, experts: int | None = None, seed: int = 0
+) -> UnequalBlocks:
     """Return independent, uniformly random experts.
 
     By default they are drawn until every pair of classes is covered `times` times; a given number of
@@ -33,8 +35,8 @@ def random_panel(classes: int, size: int, times: int = 1, experts: int | None = 
         raise InputError(f"experts={experts}; a panel needs at least 1 expert")
     rng = np.random.default_rng(seed)
     if experts is not None:
-        return Built(list(random_blocks(rng, experts, classes, size)), f"{experts} random experts")
-    return Built(list(_until_covered(rng, classes, size, times)), "random experts, until they cover")
+        return UnequalBlocks(list(random_blocks(rng, experts, classes, size)), f"{experts} random experts")
+    return UnequalBlocks(list(_until_covered(rng, classes, size, times)), "random experts, until they cover")
 
 
 def random_blocks(rng: np.random.Generator, experts: int, classes: int, size: int) -> NDArray[np.int32]:

@@ -57,7 +57,7 @@ class BlockTables(NamedTuple):
 
 
 @helper
-def miss(x: int, y: int, tables: BlockTables) -> None:
+def uncover_pair(x: int, y: int, tables: BlockTables) -> None:
     """Put the pair on the list of uncovered pairs."""
     uncovered, position, cost = tables.uncovered, tables.position, tables.cost
     if x > y:
@@ -69,7 +69,7 @@ def miss(x: int, y: int, tables: BlockTables) -> None:
 
 
 @helper
-def found(x: int, y: int, tables: BlockTables) -> None:
+def cover_pair(x: int, y: int, tables: BlockTables) -> None:
     """Remove the pair from the list of uncovered pairs; the last one takes its place."""
     uncovered, position, cost = tables.uncovered, tables.position, tables.cost
     if x > y:
@@ -104,11 +104,11 @@ def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
         slack[z, w] -= 1
         slack[w, z] -= 1
         if slack[z, w] == -1:
-            miss(z, w, tables)
+            uncover_pair(z, w, tables)
         slack[y, w] += 1
         slack[w, y] += 1
         if slack[y, w] == 0:
-            found(y, w, tables)
+            cover_pair(y, w, tables)
     blocks[i, slot] = y
     # The list of blocks of z loses one entry: its last one moves into the gap.
     at = place[i, slot]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Cover, linking, multiplied, resized, widened
+from covote.covers.blocks import Cover, linking_experts, multiplied, resized, widened
 from covote.covers.constructions.recursions import build, in_table
 from covote.covers.constructions.triples import triples
 from covote.covers.search.best_so_far import CoverSearch, annealed
@@ -171,13 +171,13 @@ def prescribed_symmetry(search: CoverSearch, effort: Effort) -> None:
         if effort.thorough and twists > 1 and steiner(classes, search.size):
             # Search for the Steiner system directly: covers that are nearly as good only take time.
             _offer_symmetric(search, classes, twists, lower, moves)
-        goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+        goal = len(search.found.blocks) - linking_experts(search.classes, classes, search.size) - 1
         _offer_symmetric(search, classes, twists, goal, moves)
 
 
 def _offer_symmetric(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
     """Search for a symmetric cover with at most `goal` experts that helps with the requested case."""
-    most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+    most = len(search.found.blocks) - linking_experts(search.classes, classes, search.size) - 1
     lower, _ = best_lower_bound(classes, search.size)
     if search.over or lower > min(goal, most):
         return
@@ -209,7 +209,7 @@ def _neighbours(search: CoverSearch, thorough: bool) -> list[tuple[int, int]]:
     experts = len(search.found.blocks)
     for classes in nearby:
         lower, _ = best_lower_bound(classes, search.size)
-        promise = experts - lower - linking(search.classes, classes, search.size)
+        promise = experts - lower - linking_experts(search.classes, classes, search.size)
         if promise > 0 and (thorough or steiner(classes, search.size)):
             promises.append((-promise, abs(classes - search.classes), classes))
     return [(classes, TWISTS) for *_, classes in sorted(promises)[:NEIGHBOURS]]

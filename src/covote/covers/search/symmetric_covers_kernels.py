@@ -59,7 +59,7 @@ class OrbitTables(NamedTuple):
 
 
 @helper
-def hit(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
+def shift_lack(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
     """Add `step` to the lack of all pairs with a class in blocks[j, start:start+width].
 
     Returns the growth of the shortfall, the sum of all positive lacks.
@@ -82,7 +82,7 @@ def hit(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
 
 
 @helper
-def note(t: OrbitTables, j: int, start: int, width: int) -> None:
+def list_uncovered(t: OrbitTables, j: int, start: int, width: int) -> None:
     """Update the list of uncovered pair orbits for all pairs of a part of the block."""
     for s in range(start, start + width):
         for other in range(t.lengths[j]):
@@ -139,23 +139,23 @@ def walk(t: OrbitTables, state: State, hot: float, cold: float, moves: int) -> i
             inside |= block[s] == y
         if inside:
             continue
-        grown = hit(t, j, start, width, t.images[j])
+        grown = shift_lack(t, j, start, width, t.images[j])
         for s in range(width):
             t.old[s] = block[start + s]
             block[start + s] = t.parts[part, 1 + s]
-        grown += hit(t, j, start, width, -t.images[j])
+        grown += shift_lack(t, j, start, width, -t.images[j])
         if grown <= 0 or (
             grown < 20 * temperature and draw(state) < exp(-grown / temperature) * 4294967296.0
         ):
-            note(t, j, start, width)
+            list_uncovered(t, j, start, width)
             for s in range(width):
                 block[start + s], t.old[s] = t.old[s], block[start + s]
-            note(t, j, start, width)
+            list_uncovered(t, j, start, width)
             for s in range(width):
                 block[start + s] = t.old[s]
         else:
-            hit(t, j, start, width, t.images[j])
+            shift_lack(t, j, start, width, t.images[j])
             for s in range(width):
                 block[start + s] = t.old[s]
-            hit(t, j, start, width, -t.images[j])
+            shift_lack(t, j, start, width, -t.images[j])
     return moves

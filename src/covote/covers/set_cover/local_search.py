@@ -188,7 +188,7 @@ STEP = 60_000_000
 """The most entries to touch between two reports."""
 
 
-class Weighting:
+class WeightedSearch:
     """A search that starts with the greedy cover, and can be continued.
 
     Attributes
