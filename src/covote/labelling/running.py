@@ -242,8 +242,7 @@ class Run:
         first = {i: todo[i][:1] for i in new}
         rest = {i: todo[i][len(first.get(i, ())) :] for i in todo}
         done = dict.fromkeys(todo, 0)
-        replies = [reply for group in self._store_replies(first, done, rest) for reply in group]
-        problems = [*unopened.values(), *filter(None, map(self._problem, replies))]
+        problems = [*unopened.values(), *self._ask_and_store(first, done, rest)]
         if unopened:
             raise InputError(join_problems(problems))
         if problems and any(rest.values()) and self._how.strict:
@@ -251,18 +250,18 @@ class Run:
                 f"{join_problems(problems)}. The rest was not asked; what was answered is kept. Correct the "
                 "panel and run again, or continue without these answers with --no-strict (strict=False)"
             )
-        for _ in self._store_replies(rest, done):
-            pass
+        self._ask_and_store(rest, done)
         for i in todo:
             self._calibrate(i)
 
-    def _store_replies(
+    def _ask_and_store(
         self,
         todo: Mapping[int, Sequence[BatchQuestion]],
         done: dict[int, int],
         later: Mapping[int, Sequence[BatchQuestion]] | None = None,
-    ) -> Generator[list[Reply], None, None]:
-        """Ask, and yield replies once they are kept; `done` counts them, `later` is what is asked after."""
+    ) -> list[str]:
+        """Ask, keep the replies, and return what is wrong; `done` counts them, `later` is asked after."""
+        problems: list[str] = []
         total = {i: done[i] + len(todo[i]) + len(later[i] if later else ()) for i in todo}
         with closing(self._replies(todo)) as groups:
             for group in groups:
@@ -276,10 +275,11 @@ class Run:
                     done[i] += 1
                     if self._progress is not None:
                         self._progress(self._panel.names[i], done[i], total[i])
-                yield group
+                problems += filter(None, map(self._problem, group))
+        return problems
 
     def _problem(self, reply: Reply) -> str:
-        """Return why a first batch has no usable answer; empty if it has, or if that may pass."""
+        """Return why a batch has no usable answer; empty if it has, or if that may pass."""
         i, answers = reply.question.expert, reply.answers
         if answers is None:
             return "" if reply.may_pass else reply.failure
