@@ -25,7 +25,7 @@ from covote.files.review import Proba, piece_size, write_review
 from covote.files.side_tables import read_gold
 from covote.files.stored_probabilities import add_tables
 from covote.labels import Labels
-from covote.labels.files import WHAT
+from covote.labels.label_files import WHAT
 from covote.panel import Name, Panel
 from covote.progress import Progress
 from covote.tables import ReadOptions

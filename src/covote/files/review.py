@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
-from covote.labels.files import two_digits
+from covote.labels.label_files import two_digits
 from covote.panel import Name, Panel
 from covote.tables.arrow_names import arrow_array, dictionary_of, flat, id_array, names_at, text_array
 from covote.tables.writing import open_writer, output_format

@@ -414,7 +414,7 @@ class Labels:
         `columns` are the columns to write, ``["all"]`` for all. By default .csv and .xlsx files have the
         columns that people read (item, label, confidence with two digits, runner_up and status), others all.
         """
-        from covote.labels.files import save
+        from covote.labels.label_files import save
 
         save(self, path, columns)
 
@@ -425,7 +425,7 @@ class Labels:
         The file does not have the classes of ties. Without a `panel`, the classes are those that occur, in
         order of first occurrence, and one expert knows them all.
         """
-        from covote.labels.files import load
+        from covote.labels.label_files import load
 
         return load(path, panel)
 

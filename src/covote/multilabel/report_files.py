@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from covote import atomic
 from covote.errors import InputError
-from covote.labels.files import WHAT
+from covote.labels.label_files import WHAT
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
