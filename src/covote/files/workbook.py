@@ -10,6 +10,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from covote.arguments import no_file, some_of, without_titles
 from covote.errors import InputError
 from covote.files.side_tables import GOLD, gold_sheet
@@ -55,6 +57,52 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
     left out; names that are surely misspelt are corrected, and those that a sheet of two columns or a column
     next to the experts explains are replaced.
     """
+    sheets = _sheets(path)
+    knows, answered = _panel_and_answers(path, sheets)
+    rest = {name: rows for name, rows in sheets.items() if name not in (knows, answered)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        panel = _load_panel(path, knows, answered, sheets[answered])
+    _refuse_several(path, {name: rows for name, rows in sheets.items() if name != knows}, panel)
+    answers = f"{path}#{answered}"
+    file = VoteFile(answers, panel, ReadOptions(unknown="drop"))
+    votes = file.examine()
+    notes = [*_panel_notes(knows, panel), *(str(warning.message) for warning in caught)]
+    notes.append(f"sheet {answered!r}: {len(votes):,} items")
+
+    without_answer = unanswered(votes)[0]
+    unknown = file.problems.unknown_names(without_answer)
+    others = {name: rows for name, rows in sheets.items() if name != answered}
+    place, other_names = _other_names(others, [*unknown], panel)
+    corrections = {old: new for old, new in unknown.items() if new is not None and old not in other_names}
+    unexplained = [name for name in unknown if name not in (*other_names, *corrections)]
+    short_forms = _short_forms(unexplained, without_answer, panel)
+    rename = other_names | corrections | short_forms
+    notes += _renamed(f"other names, in sheet {place!r}", other_names, "is")
+    notes += _renamed("last names and numbers", short_forms, "is")
+    notes += _renamed("read as misspelt", corrections, "as")
+
+    rest.pop(str(place), None)
+    gold_name = gold_sheet(rest)
+    head = sheets[answered][heading_row(sheets[answered])]
+    column = next((name for name in head if is_called(name, GOLD)), None) if gold_name is None else None
+    columns = [name for name in file.columns.unknown_columns if name not in rename]
+    notes.append(f"gold items: {_gold_note(gold_name, column, columns)}")
+    dropped_names = [repr(name) for name in unknown if name not in (*rename, column)]
+    if dropped_names:
+        notes.append(
+            f"not in sheet {knows!r}, so left out: {some_of(dropped_names)}; a sheet with two "
+            f"columns, the name as written and the name in {knows!r}, would say what they mean"
+        )
+    other_sheets = [repr(name) for name in rest if name != gold_name]
+    notes += [f"not read: {some_of(other_sheets)}"] if other_sheets else []
+    reading = ReadOptions(unknown="drop", gold_column=column, rename=rename)
+    gold = answers if column is not None else None if gold_name is None else f"{path}#{gold_name}"
+    return Workbook(panel, answers, gold, reading, tuple(notes))
+
+
+def _sheets(path: str | os.PathLike[str]) -> dict[str, list[Row]]:
+    """Return the rows of each sheet."""
     ending = Path(path).suffix.lower()
     if not Path(path).exists():
         raise no_file(path)
@@ -62,7 +110,11 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
         raise InputError(f"{path} is a workbook of another kind; save it as .xlsx")
     if ending != ".xlsx":
         raise InputError(f"{path} is not an Excel workbook (.xlsx); for other files: covote decode")
-    sheets = {name: sheet.rows for name, sheet in read_sheets(path).items()}
+    return {name: sheet.rows for name, sheet in read_sheets(path).items()}
+
+
+def _panel_and_answers(path: str | os.PathLike[str], sheets: Mapping[str, list[Row]]) -> tuple[str, str]:
+    """Return the sheet that says who knows what, and that of the answers."""
     listed = some_of([*map(repr, sheets)])
     knows = panel_sheet(sheets)
     if knows is None:
@@ -71,79 +123,44 @@ def read_workbook(path: str | os.PathLike[str]) -> Workbook:
             "expert, a column for each class, and an x where the expert knows the class, with nothing "
             "else on it"
         )
-    rest = {name: rows for name, rows in sheets.items() if name != knows}
-    answered = answers_sheet(rest)
+    answered = answers_sheet({name: rows for name, rows in sheets.items() if name != knows})
     if answered is None:
         raise InputError(
             f"{path} has no sheet of answers (it has: {listed}); add one with a row for each item and a "
             "column for each expert, with nothing else on it"
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        panel = _load_panel(path, knows, answered, sheets[answered])
-    _refuse_several(path, rest, panel)
+    return knows, answered
+
+
+def _panel_notes(knows: str, panel: Panel) -> list[str]:
+    """Say how large the panel is, who has left, and which classes nobody knows."""
     experts, classes = panel.knows.shape
     notes = [f"sheet {knows!r}: {experts} experts and {classes} classes"]
     gone = [str(name) for name, left in zip(panel.names, panel.left, strict=True) if left]
     notes += [f"left: {some_of(gone)}"] if gone else []
-    notes += [str(warning.message) for warning in caught]
-    unticked = [
-        repr(name) for name, known in zip(panel.classes, panel.knows.T, strict=True) if not known.any()
-    ]
+    unticked = [repr(panel.classes[k]) for k in np.flatnonzero(~panel.knows.any(axis=0))]
     if unticked:
         notes.append(
             f"nobody knows {some_of(unticked)}, so every label stays open; if no item can be of it, delete it"
         )
+    return notes
 
-    answers = f"{path}#{answered}"
-    file = VoteFile(answers, panel, ReadOptions(unknown="drop"))
-    votes = file.examine()
-    notes.append(f"sheet {answered!r}: {len(votes):,} items")
-    others = {name: rows for name, rows in sheets.items() if name != answered}
-    without_answer = unanswered(votes)[0]
-    unknown = file.problems.unknown_names(without_answer)
-    place, other_names = _other_names(others, [*unknown], panel)
-    if other_names:
-        found = some_of([f"{old!r} is {str(new)!r}" for old, new in other_names.items()])
-        notes.append(f"other names, in sheet {place!r}: {found}")
-    corrections = {old: new for old, new in unknown.items() if new is not None and old not in other_names}
-    short_forms = _short_forms(
-        [name for name in unknown if name not in (*other_names, *corrections)], without_answer, panel
-    )
-    corrections |= short_forms
-    if short_forms:
-        found = some_of([f"{old!r} is {str(new)!r}" for old, new in short_forms.items()])
-        notes.append(f"last names and numbers: {found}")
-    if corrections.keys() - short_forms:
-        found = some_of([f"{old!r} as {new!r}" for old, new in corrections.items() if old not in short_forms])
-        notes.append(f"read as misspelt: {found}")
 
-    rest = {name: rows for name, rows in rest.items() if name not in (answered, place)}
-    gold_name = gold_sheet(rest)
-    head = sheets[answered][heading_row(sheets[answered])]
-    column = next((name for name in head if is_called(name, GOLD)), None) if gold_name is None else None
-    if gold_name is not None:
-        notes.append(f"gold items: sheet {gold_name!r}")
-    elif column is not None:
-        notes.append(f"gold items: column {column!r}")
-    elif class_columns := [
-        name for name in file.columns.unknown_columns if name not in (*other_names, *corrections)
-    ]:
-        named = some_of([*map(repr, class_columns)])
-        notes.append(f"gold items: none (if {named} holds known classes, call the column Truth)")
-    else:
-        notes.append("gold items: none (a column Truth, or a sheet with two columns, would give some)")
-    dropped_names = [name for name in unknown if name not in (*other_names, *corrections, column)]
-    if dropped_names:
-        notes.append(
-            f"not in sheet {knows!r}, so left out: {some_of([*map(repr, dropped_names)])}; a sheet with two "
-            f"columns, the name as written and the name in {knows!r}, would say what they mean"
-        )
-    other_sheets = [name for name in rest if name != gold_name]
-    notes += [f"not read: {some_of([*map(repr, other_sheets)])}"] if other_sheets else []
-    reading = ReadOptions(unknown="drop", gold_column=column, rename=other_names | corrections)
-    gold = answers if column is not None else None if gold_name is None else f"{path}#{gold_name}"
-    return Workbook(panel, answers, gold, reading, tuple(notes))
+def _renamed(what: str, names: Mapping[str, Name], verb: str) -> list[str]:
+    """Return a note on names that stand for others, if there are any."""
+    listed = some_of([f"{old!r} {verb} {str(new)!r}" for old, new in names.items()])
+    return [f"{what}: {listed}"] if names else []
+
+
+def _gold_note(sheet: str | None, column: str | None, columns: Sequence[str]) -> str:
+    """Say where the gold items are; `columns` may hold known classes without being called so."""
+    if sheet is not None:
+        return f"sheet {sheet!r}"
+    if column is not None:
+        return f"column {column!r}"
+    if columns:
+        return f"none (if {some_of([*map(repr, columns)])} holds known classes, call the column Truth)"
+    return "none (a column Truth, or a sheet with two columns, would give some)"
 
 
 def _load_panel(path: str | os.PathLike[str], knows: str, answered: str, answers: Sequence[Row]) -> Panel:
