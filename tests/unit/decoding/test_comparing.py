@@ -117,8 +117,9 @@ def test_a_decoder_of_your_own_is_compared_by_the_name_of_its_class():
         compare(votes, gold, methods=[LastAnswer])
 
 
-def test_a_method_that_cannot_learn_says_why():
-    panel = Panel(3000, [[1] * 3000])
+def test_a_method_that_cannot_learn_says_why(monkeypatch):
+    monkeypatch.setattr("covote.decoding.statistics.DENSE", 100)
+    panel = Panel(30, [[1] * 30])
     votes = Votes.from_dense(np.arange(10)[:, None], panel)
     found = compare(votes, {n: n for n in range(10)}, methods=["learned", "dawid-skene"])
     assert "use method 'em'" in {one.method: one for one in found.scores}["dawid-skene"].note
