@@ -305,6 +305,26 @@ VOTES = [
     ),
     # Items
     Case(
+        "running number, case number and date",
+        [
+            ["Befundliste"],
+            ["lfd. Nr.", "Fallnummer", "Datum", "Befunder", "Diagnose", "Sicherheit", "Bemerkung"],
+            *([n, i, DAY, e, c, "hoch", ""] for n, (i, e, c) in enumerate(LONG, start=1)),
+            [],
+            [None, None, None, None, "Summe", 9],
+        ],
+        notes=("items are read from 'Fallnummer', experts from 'Befunder'",),
+    ),
+    Case(
+        "number of the file in French",
+        [["Ligne", "N° de dossier", *HEAD[1:]], *([n, *row] for n, row in enumerate(WIDE[1:]))],
+    ),
+    Case(
+        "neither of two columns is called so",
+        [["Kürzel", "Zeichen", *HEAD[1:]], *([f"a{n}", f"b{n}", *row[1:]] for n, row in enumerate(WIDE[1:]))],
+        refused=("Kürzel, Zeichen", "call the right one item"),
+    ),
+    Case(
         "dates as cases",
         [["Date", LEE], [DAY, A], [DAY + datetime.timedelta(1), B]],
         options={"item": "Date"},

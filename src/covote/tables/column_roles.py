@@ -27,7 +27,10 @@ HEAD = 10_000
 _ROLES = ("item", "expert", "label")
 _NUMBERS = words("id # row nr no number index key")
 """What people call the numbers of rows, which may be items or not."""
-_NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")
+_NOT_ITEMS = words(
+    "date time timestamp created updated duration comment comments note notes datum uhrzeit zeit zeitstempel "
+    "bemerkung bemerkungen heure fecha hora"
+)
 
 
 class ColumnRoles(NamedTuple):
@@ -390,8 +393,8 @@ def _item(names: list[str], head: Callable[[], pa.Table]) -> str | None:
 def _only(candidates: list[str], role: str, names: list[str]) -> str | None:
     if len(candidates) > 1:
         raise InputError(
-            f"several columns may be the {role}: {some_of(candidates)} (of {some_of(names)}); say which with "
-            f"{role}='...' (--{role} ...)"
+            f"several columns may be the {role}: {some_of(candidates)} (of {some_of(names)}); call the "
+            f"right one {role}, or say which with {role}='...' (--{role} ...)"
         )
     return candidates[0] if candidates else None
 

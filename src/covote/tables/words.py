@@ -28,7 +28,8 @@ CLASSES = words(
 ITEMS = words(
     "item task image text sample example document doc file filename path question case patient record unit "
     "object instance photo picture scan slide url sentence tweet post page video clip row nr no number index "
-    "key bild fall aufgabe cas tache"
+    "key specimen accession bild fall aufgabe foto patienten probe proben praparat aufnahme cas tache "
+    "dossier echantillon examen caso imagen muestra"
 ) | {"id", "#"}
 """What people call the column of items."""
 KNOWS = words(
@@ -135,18 +136,21 @@ def fold_accents(name: str) -> str:
     return "".join(found) or fold_case(name)
 
 
+_ENDINGS = ("", "s", "es", "id", "name", "sid", "sname", "number", "nr", "no", "nummer")
+_BEGINNINGS = ("", "numerode", "numero", "nde", "n")  # numéro de, n° de
+
+
 def is_called(heading: str, names: frozenset[str]) -> bool:
     """Whether a heading is one of these words, in any case, in the plural, with "id" or "name" behind it.
 
     >>> is_called("Doctor's name", EXPERTS), is_called("image_ID", ITEMS), is_called("liver", CLASSES)
     (True, True, False)
+    >>> is_called("Fallnummer", ITEMS), is_called("N° de dossier", ITEMS)
+    (True, True)
     """
     text = re.sub(r"[^\w#]|_", "", fold_accents(heading))
-    for ending in ("", "s", "es", "id", "name", "sid", "sname", "number", "nr", "no"):
-        stem = text.removesuffix(ending)
-        if (stem != text or not ending) and stem in names:
-            return True
-    return False
+    stems = {text.removesuffix(ending) for ending in _ENDINGS}
+    return any(stem.removeprefix(beginning) in names for stem in stems for beginning in _BEGINNINGS)
 
 
 def is_total(heading: str) -> bool:
