@@ -66,7 +66,7 @@ def select(
         expert; or by name), and how frequent the classes are (in their order or by name, of any sum). See
         :func:`covote.bounds.confusion_bound`.
     effort
-        "fast", "normal" (up to about 5 seconds) or "max" (a minute).
+        "fast", "normal" (up to about 8 seconds) or "max" (a minute).
     seed
         The same seed gives the same choice.
     progress
