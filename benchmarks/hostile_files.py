@@ -244,7 +244,6 @@ BOMBS: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
     "a sheet of 600 MB": ("sheet.xlsx", lambda _: sheet_bomb(600_000_000), DECODE),
     "a sheet of 1.5 GB": ("larger.xlsx", lambda _: sheet_bomb(1_500_000_000), DECODE),
     "a text of 900 MB in a workbook": ("texts.xlsx", lambda _: shared_strings(900_000_000), DECODE),
-    "statistics of 4 GB": ("stats.npz", lambda folder: archive(folder, "s.npz", lambda to: os.system(f"cd {folder}; {sys.executable} -m covote decode votes.csv --panel panel.toml --method em --save-stats {to} > /dev/null")), "decode votes.csv --panel panel.toml --method em --load-stats {}"),
     "a state of 4 GB": ("state.npz", lambda folder: archive(folder, "a.npz", Asker(Panel.load(folder / "panel.toml"), 5).save), "ask --panel panel.toml --state {}"),
     "a heading of 10^15 numbers": ("data.npy", lambda _: npy_head("<f8", (10**15,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
     "a heading of numbers of 10^18 bytes": ("data.npy", lambda _: npy_head(f"V{2**31 - 1}", (10**9,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
