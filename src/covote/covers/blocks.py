@@ -192,3 +192,33 @@ def without_least_needed(blocks: Blocks, need: NDArray[np.integer]) -> Blocks:
     left, right = np.triu_indices(blocks.shape[1], 1)
     critical = (slack[blocks[:, left], blocks[:, right]] <= 0).sum(axis=1)
     return np.delete(blocks, int(critical.argmin()), axis=0)
+
+
+def prune_many(blocks: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
+    """Like :func:`prune`, for covers too large for a table of all pairs: drop the earliest blocks first.
+
+    The pairs of one class are counted at a time, which proves that some of its blocks are needed. That stays
+    true when other blocks are dropped, so in a tight cover a few classes prove that all blocks are needed.
+
+    >>> prune_many(np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3], [0, 1, 2]]), 4).tolist()
+    [[0, 2, 3], [1, 2, 3], [0, 1, 2]]
+    """
+    size = blocks.shape[1]
+    spare = len(blocks) * size * (size - 1) - classes * (classes - 1)
+    if spare < size * (size - 1):
+        return blocks
+    by_class = np.argsort(blocks.ravel(), kind="stable") // size
+    ends = np.cumsum(np.bincount(blocks.ravel(), minlength=classes))
+    owners = np.split(by_class, ends[:-1])
+    remaining = np.ones(len(blocks), dtype=bool)
+    needed = np.zeros(len(blocks), dtype=bool)
+    for i, block in enumerate(blocks):
+        for x in block:
+            if needed[i]:
+                break
+            mine = owners[x] = owners[x][remaining[owners[x]]]
+            rare = np.bincount(blocks[mine].ravel(), minlength=classes) <= 1
+            rare[x] = False
+            needed[mine] |= rare[blocks[mine]].any(axis=1)
+        remaining[i] = needed[i]
+    return blocks[remaining]

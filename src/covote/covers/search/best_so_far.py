@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from covote.covers.blocks import Cover, prune, without_room
+from covote.covers.blocks import Cover, prune, prune_many, without_room
 from covote.progress import Work
 
 PRUNED = 2_000_000
-"""Covers whose blocks hold more pairs are not pruned: in large transversal designs no block is redundant."""
+"""Covers whose blocks hold more pairs than this are pruned without a table of pairs."""
 
 OTHERS = 3
 """How many covers besides the best one are kept to start from."""
@@ -27,8 +27,8 @@ class CoverSearch:
         A few covers that are nearly as good are kept as other places to start from.
         """
         blocks = without_room(cover.blocks, self.classes)
-        if len(blocks) * self.size**2 <= PRUNED:
-            blocks = prune(blocks, self.classes)
+        few = len(blocks) * self.size**2 <= PRUNED
+        blocks = prune(blocks, self.classes) if few else prune_many(blocks, self.classes)
         covers = [
             *([] if self.best is None else [self.best]),
             *self.others,
