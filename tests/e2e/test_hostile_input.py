@@ -5,6 +5,7 @@ import decimal
 import json
 import struct
 import sys
+import time
 import uuid
 import zlib
 
@@ -99,6 +100,13 @@ def test_too_little_memory_is_one_line(folder, monkeypatch, reason):
     assert reason in line
     assert "()" not in line
     assert not (folder / "labels.csv").exists()
+
+
+def test_a_heading_of_millions_of_letters_is_not_looked_at_letter_by_letter(folder):
+    (folder / "h.csv").write_text(f"item{'s' * 2_000_000},expert,label\n1,ann,skin\n")
+    start = time.process_time()
+    assert "has no answers" in refused("decode", "h.csv", "--panel", "panel.json")
+    assert time.process_time() - start < 5
 
 
 def test_headers_and_names_that_are_no_utf_8(folder):

@@ -87,6 +87,7 @@ _MARKS = re.compile(
     r"|\.(?!\d)|(?<!\d)'"  # dots and apostrophes, except in numbers
     r"|(?<!\d) | (?!\d)"  # blanks, except between two numbers
 )
+_LONGEST_HEADING = 200  # letters; a cell of a hostile file may have millions
 _WESTERN = ("LATIN", "GREEK")
 _POINTS = range(0x0591, 0x05C8), range(0x064B, 0x0653)  # vowels of Hebrew and Arabic, which most leave out
 
@@ -148,6 +149,8 @@ def is_called(heading: str, names: frozenset[str]) -> bool:
     >>> is_called("Fallnummer", ITEMS), is_called("N° de dossier", ITEMS)
     (True, True)
     """
+    if len(heading) > _LONGEST_HEADING:
+        return False
     text = re.sub(r"[^\w#]|_", "", fold_accents(heading))
     stems = {text.removesuffix(ending) for ending in _ENDINGS}
     return any(stem.removeprefix(beginning) in names for stem in stems for beginning in _BEGINNINGS)
