@@ -239,9 +239,14 @@ def build(context: Context) -> Section:
     if not any(found.values()):
         raise DataError("no learning curve of FedAvg is stored; run again without --stored")
     return Section(
-        grids=(*(_grid(name, found[name]) for name in plans), _printed(found)),
+        grids=(*(_grid(name, found[name]) for name in plans if found[name]), _printed(found)),
         pictures=tuple(_picture(name, found[name]) for name in plans if found[name]),
-        claims=tuple(claim for name in plans for claim in _claims(TITLES[name], found[name], plans[name])),
+        claims=tuple(
+            claim
+            for name in plans
+            if found[name]
+            for claim in _claims(TITLES[name], found[name], plans[name])
+        ),
         differences=_differences(plans),
         models=", ".join(dict.fromkeys(f"{plan.local.network} network" for plan in plans.values())),
         surrogate=context.profile == "quick",
@@ -298,8 +303,10 @@ def _claims(title: str, found: Curves, plan: Plan) -> list[Claim]:
     by_scheme = {scheme: [size for size in SIZES if (size, scheme) in found] for scheme in SCHEMES}
     (two, in_two), (everyone, in_all) = by_scheme.items()
 
-    def listed(value: Callable[[Curve], float], scheme: str, unit: str) -> str:
-        return ", ".join(f"R = {size}: {value(found[size, scheme]):.1f}{unit}" for size in by_scheme[scheme])
+    def listed(value: Callable[[Curve], float | None], scheme: str, unit: str) -> str:
+        values = {size: value(found[size, scheme]) for size in by_scheme[scheme]}
+        reached = (f"R = {size}: {x:.1f}{unit}" for size, x in values.items() if x is not None)
+        return ", ".join(reached) or "not reached yet"
 
     def half(*shares: float) -> float:
         """Half the width of the 95% interval of a difference; not paired, so rather too wide."""
@@ -328,7 +335,7 @@ def _claims(title: str, found: Curves, plan: Plan) -> list[Claim]:
             f"{title}, 2 clients: slower for small R",
             slower,
             f"test accuracy after round {halfway}: "
-            + listed(lambda c: c.at_round(halfway, "test") or 0.0, two, "%"),
+            + listed(lambda c: c.at_round(halfway, "test"), two, "%"),
         ),
         Claim(
             f"{title}, 2 clients: more volatile for small R",
@@ -398,12 +405,16 @@ def _picture(name: str, found: Curves) -> Picture:
 
 def draw(name: str, found: Curves) -> Figure:
     """Draw training and test curves, one panel per scheme, with the paper's printed numbers."""
-    figure, panels = new_figure(8.4, 6.0, rows=2, columns=len(SCHEMES), sharey=True)
+    schemes = [scheme for scheme in SCHEMES if any((size, scheme) in found for size in SIZES)] or [*SCHEMES]
+    figure, panels = new_figure(4.2 * len(schemes), 6.0, rows=2, columns=len(schemes), sharey=True)
+    panels = np.reshape(panels, (2, -1))
     for row, split in zip(panels, ("train", "test"), strict=True):
-        for axes, scheme in zip(row, SCHEMES, strict=True):
+        for axes, scheme in zip(row, schemes, strict=True):
             for size, colour in zip(SIZES, SERIES[1:], strict=True):
                 values = getattr(found.get((size, scheme), Curve()), split)
-                axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1, label=f"R = {size}")
+                if values:
+                    rounds = range(1, len(values) + 1)
+                    axes.plot(rounds, values, color=colour, linewidth=1, label=f"R = {size}")
                 if (size, ONE_SHOT) in found:
                     level = getattr(found[size, ONE_SHOT], split)[-1]
                     axes.axhline(level, color=colour, linestyle=":", linewidth=1)
