@@ -121,8 +121,8 @@ def test_a_page_that_is_loaded_again_counts_what_it_has_not_sent(birds, ann):
     ann.context.set_offline(True)
     for _ in range(3):
         tap(ann, "robin")
-    ann.context.set_offline(False)
     ann.route("**/label/answer", lambda route: route.abort())
+    ann.context.set_offline(False)
     ann.reload()
     expect(ann.locator("#counted")).to_contain_text("3 answered, 27 to go")
     ann.unroute("**/label/answer")

@@ -40,7 +40,7 @@ MUTATIONS = {
             "(score + variant.evidence(rows))[owner] - own",
             "(score + variant.evidence(rows))[owner]",
         ),
-        ("who_answered.py", "experts - known, answers - d", "experts - known, d"),
+        ("who_answered.py", "experts - knowing, answers - d", "experts - knowing, d"),
         ("sampling.py", "np.maximum(np.rint(self.count[where] * share), 1)", "np.ones(len(where))"),
     ],
     "likelihood": [

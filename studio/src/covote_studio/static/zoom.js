@@ -50,9 +50,9 @@
   }
   at("zoom").addEventListener("click", open);
   at("content").addEventListener("click", (event) => { if (event.target.matches("img")) open(); });
-  at("close").addEventListener("click", () => at("zoomed").close());
-  at("zoomed").addEventListener("close", () => { if (history.state && history.state.zoomed) history.back(); });
-  addEventListener("popstate", () => { if (at("zoomed").open) at("zoomed").close(); });
+  at("close").addEventListener("click", () => history.back());
+  at("zoomed").addEventListener("cancel", (event) => { event.preventDefault(); history.back(); });
+  addEventListener("popstate", () => at("zoomed").close());
   at("plus").addEventListener("click", () => centre(1.5));
   at("minus").addEventListener("click", () => centre(1 / 1.5));
   at("fit").addEventListener("click", reset);
