@@ -33,6 +33,10 @@ class Hostile:
         try:
             connection.recv(65536)
             self.behave(self, connection.sendall)
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(1)
+            while connection.recv(65536):  # a connection that is closed with bytes unread is reset
+                pass
         except OSError:
             pass
         finally:
